@@ -1,4 +1,4 @@
-"""Learned maps of digits: convolution, maximum with 0, maxima of cells; on one thread."""
+"""Few templates on digits: convolution, maximum with 0, maxima of cells; on one thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring import Paired
-from visionshare import LearnedMaps, Pixels
+from visionshare import Templates
+from visionshare.generators.layers.forward import Forward
 
 SIDE = 1024
 
@@ -23,17 +24,19 @@ def test_maps_against_a_product(paired: Paired, digits: np.ndarray, n: int, aske
 
     The product is of large matrices: as fast as this core multiplies and adds.
     """
-    family = LearnedMaps(Pixels(), n_maps=4, size=5, pool=2, n_patches=2000).fit(digits[:200])
-    images = digits[:n]
+    raster = digits[..., None]
+    layer = Templates(4, 5, pool=2, n_patches=2000)
+    fitted = layer.fit(raster[:200], None, np.random.default_rng(0))
+    forward, images = Forward([fitted]), raster[:n]
     calls = len(digits) // n
-    rows = round(family.shared_macs * n * calls / SIDE**2)
+    rows = round(fitted.macs() * n * calls / SIDE**2)
     rng = np.random.default_rng(1)
     left, right = rng.random((rows, SIDE), np.float32), rng.random((SIDE, SIDE), np.float32)
     out = np.empty((rows, SIDE), np.float32)
 
     def ours() -> None:
         for _ in range(calls):
-            family.maps(images)
+            forward.outputs(images, 1)
 
     def plain() -> None:
         with threadpool_limits(1):

@@ -18,10 +18,13 @@ from threadpoolctl import threadpool_limits
 from benchmarks.architectures import LENET_5, lenet
 from benchmarks.measuring import Paired
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
-from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, Units
+from visionshare import CompactClassifier, Deslant, Network, Templates, Units
 from visionshare.export import compile_classifier
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.tuning import quantized
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.layer import Layer
+from visionshare.generators.layers.templates import TemplateLayer
+from visionshare.generators.layers.templates.moving import MovingTemplates
+from visionshare.generators.layers.tuning import quantized
 
 BATCH, SIDE, MACS = 128, 1024, 3_000_000_000
 
@@ -36,43 +39,27 @@ class Piece(NamedTuple):
     asked: float | None
 
 
-def _patches(grid: int) -> PatchTemplates:
-    return PatchTemplates(3, 64, grid, masks="cells", padding=0, n_patches=3000)
+def _network(layers: list[Layer], images: np.ndarray) -> Network:
+    """Return a fitted network, whose layers lie in memory as fine-tuning leaves them."""
+    return Network(layers).fit(images).tunable().family()
 
 
-def _maps(family: Any, n_maps: int, padding: int) -> LearnedMaps:
-    return LearnedMaps(family, n_maps, 3, 2, padding, n_patches=3000)
+def _maps(n: int, padding: int, size: int = 3) -> Templates:
+    return Templates(n, size, pool=2, padding=padding, n_patches=3000)
 
 
-def _fitted(name: str) -> tuple[np.ndarray, Units]:
+def _fitted(name: str) -> tuple[np.ndarray, Network]:
     """Return images and a stack for digits, or for photographs."""
     rng = np.random.default_rng(0)
+    layers: list[Layer]
     if name == "digits":
         images = rng.random((300, 28, 28, 1), np.float32)
-        stack = Units(_maps(_maps(_patches(3), 16, 0), 4, 0), 32)
+        layers = [_maps(4, 0), _maps(16, 0), Templates(64, 3, grid=3, n_patches=3000), Units(32)]
     else:
         images = rng.random((300, 32, 32, 3), np.float32)
-        stack = Units(_maps(_maps(_maps(_patches(2), 64, 1), 32, 1), 16, 1), 64)
-    return images[:BATCH], stack.fit(images).tunable().family()
-
-
-def _gradients(family: Any, images: np.ndarray) -> tuple[Call, Call]:
-    """Return calls for the gradients in templates, and in the images' values, of one layer."""
-    rng = np.random.default_rng(1)
-    tunable = family.tunable()
-    if isinstance(family, LearnedMaps):
-        maps, places = family.maps_and_places(images)
-        slopes = rng.normal(size=maps.shape).astype(np.float32)
-        return (
-            lambda: tunable._own_gradients(images, places, slopes, 1),
-            lambda: tunable._below(images, places, slopes, 1),
-        )
-    values, seen = tunable.forward(images)
-    G = rng.normal(size=values.shape).astype(np.float32)
-    return (
-        lambda: tunable.backward(images, values, seen, G),
-        lambda: tunable.image_gradients(images, values, seen, G),
-    )
+        layers = [_maps(16, 1), _maps(32, 1), _maps(64, 1)]
+        layers += [Templates(64, 3, grid=2, n_patches=3000), Units(64)]
+    return images[:BATCH], _network(layers, images)
 
 
 def _pieces(name: str) -> dict[str, Piece]:
@@ -85,29 +72,33 @@ def _pieces(name: str) -> dict[str, Piece]:
         "forward of one": Piece(partial(stack.transform, images[:1]), macs / BATCH, None),
         "backward": Piece(partial(tunable.backward, images, values, seen, G), 2 * macs, None),
     }
-    family, level = stack.part_, 1
-    while isinstance(family, LearnedMaps):
-        asked = 2.5 if family.n_maps >= 16 else None
-        forward = Piece(partial(family.maps_and_places, images), family.shared_macs * BATCH, asked)
-        below = family.maps(images)
-        pieces |= _of_layer(f"maps {level}", forward, *_gradients(family, images))
-        family, images, level = family.part_, below, level + 1
-    features = family.tunable()
-    forward = Piece(partial(features.forward, images), float(family.macs()) * BATCH, 2.5)
-    return pieces | _of_layer("patches", forward, *_gradients(family, images))
+    rng = np.random.default_rng(1)
+    inputs = images
+    for level, layer in enumerate(stack.layers_[:-1], 1):
+        assert isinstance(layer, TemplateLayer)
+        moving = MovingTemplates(layer)
+        outputs, places = moving.forward(inputs, 1)
+        slopes = rng.normal(size=outputs.shape).astype(np.float32)
+        asked = 2.5 if len(layer.templates) >= 16 else None
+        forward = Piece(partial(moving.forward, inputs, 1), float(layer.macs()) * BATCH, asked)
+        own = partial(moving.backward, inputs, places, slopes, 1, False)
+        below = partial(moving.backward, inputs, places, slopes, 1, True)
+        pieces |= _of_layer(f"layer {level}", forward, own, below)
+        inputs = outputs
+    return pieces
 
 
 def _of_layer(name: str, forward: Piece, own: Call, below: Call) -> dict[str, Piece]:
     return {
         f"{name} forward": forward,
         f"{name} template gradients": Piece(own, forward.macs, None),
-        f"{name} image gradients": Piece(below, forward.macs, None),
+        f"{name} all gradients": Piece(below, forward.macs, None),
     }
 
 
 NAMES = {
-    "digits": ["maps 1", "maps 2", "patches"],
-    "photographs": ["maps 1", "maps 2", "maps 3", "patches"],
+    "digits": ["layer 1", "layer 2", "layer 3"],
+    "photographs": ["layer 1", "layer 2", "layer 3", "layer 4"],
 }
 CASES = [
     (stack, piece)
@@ -115,7 +106,7 @@ CASES = [
     for piece in [
         "forward", "forward of one", "backward",
         *(f"{layer} {what}" for layer in layers
-          for what in ("forward", "template gradients", "image gradients")),
+          for what in ("forward", "template gradients", "all gradients")),
     ]
 ]  # fmt: skip
 
@@ -181,12 +172,10 @@ RECIPES = {
 def _classifier(recipe: Recipe) -> CompactClassifier:
     """Return a classifier of a recipe's structure, of noise."""
     images = np.random.default_rng(0).random((300, *recipe.shape), np.float32)
-    n = recipe.n_templates
-    family: Any = PatchTemplates(3, n, recipe.grid, masks="cells", padding=0, n_patches=3000)
-    for n_maps in reversed(recipe.maps):
-        family = LearnedMaps(family, n_maps, recipe.size, 2, n_patches=3000)
-    family = Deslanted(family) if recipe.deslanted else family
-    family = Units(family, recipe.n_units).fit(images).tunable().family()
+    layers: list[Layer] = [Deslant()] if recipe.deslanted else []
+    layers += [_maps(n, 0, recipe.size) for n in recipe.maps]
+    layers.append(Templates(recipe.n_templates, 3, grid=recipe.grid, n_patches=3000))
+    family = _network([*layers, Units(recipe.n_units)], images)
     weights = np.random.default_rng(2).normal(size=(10, family.n_features_)).astype(np.float32)
     return CompactClassifier(family, weights, np.zeros(10), np.arange(10))
 
@@ -196,6 +185,7 @@ def test_whole_numbers_against_floats(paired: Paired, name: str) -> None:
     """Images in one call, in C; the same structure in 4 bits, in vectors of bytes."""
     model, shape = _classifier(RECIPES[name]), RECIPES[name].shape
     images = np.random.default_rng(1).integers(0, 256, (2000, *shape), np.uint8)
+    assert isinstance(model.family, Network)
     family = quantized(model.family, images[:300], Bits(4, 4))
     weights = np.random.default_rng(2).integers(-7, 8, (10, family.n_features_))
     whole = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)

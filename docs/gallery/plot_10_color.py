@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from visionshare import ChannelMaps, PatchTemplates, ShareBoost
+from visionshare import Channels, Features, Network, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.samples import sign_picture
 
@@ -41,7 +41,7 @@ for title, channels in (
     ("colors and edges", ("gray", "opponent", "orientations")),
 ):
     templates = PatchTemplates(patch_size=3, n_templates=30, grid=3, widths=(3.0,), random_state=0)
-    family = ChannelMaps(templates, channels, pool=3).fit(train)
+    family = Network([Channels(channels, pool=3), Features(templates)]).fit(train)
     columns = ArrayColumns.from_family(family, train)
     classifier = ShareBoost(rounds=24).fit(columns, train_labels).to_classifier(family)
     errors[title] = 100 * (classifier.predict(test) != test_labels).mean()

@@ -20,10 +20,12 @@ import numpy as np
 from scripts.reproduce.results import arguments, keep_runs, render, stopwatch, table, write_page
 from visionshare import (
     CompactClassifier,
-    Deslanted,
+    Deslant,
+    Features,
     GaborBank,
     KernelAnchors,
     Monomials,
+    Network,
     PatchTemplates,
     Pixels,
     Products,
@@ -54,7 +56,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         RandomFourier(20, bandwidths=(40.0,)), [(i, (7 * i + 3) % 40) for i in range(40)]
     ),
     "local binary patterns": lambda: LocalBinaryPatterns("uniform"),
-    "deslanted": lambda: Deslanted(PatchTemplates(7, 20, n_patches=5000)),
+    "deslanted": lambda: Network([Deslant(), Features(PatchTemplates(7, 20, n_patches=5000))]),
     "union": lambda: UnionOfFamilies(
         [PatchTemplates(7, 20, n_patches=5000), Stumps(1), RandomFourier(10, bandwidths=(40.0,))]
     ),

@@ -35,8 +35,18 @@ class Step(NamedTuple):
     tuned: bool = True
 
 
-_THREE = "features.parameters={size=5, layered={n_maps=12, size=5, patches=PATCHES}}"
-_PATCHES = "{n_templates=100, grid=2}"
+_MAPS = "{kind='templates', n_templates=4, size=5, pool=2}"
+_LAST_MAPS = "{kind='templates', n_templates=12, size=5, pool=2}"
+
+
+def _layers(*layers: str) -> str:
+    return f"features.parameters={{layers=[{', '.join(layers)}]}}"
+
+
+def _grid(n: int, size: int = 3) -> str:
+    return f"{{kind='templates', n_templates={n}, size={size}, grid=2}}"
+
+
 _PLAIN = "fine_tuning.weight_standardization=false"
 _LAST = "fine_tuning.averaging=0"
 # Epochs of every step that is fine-tuned.
@@ -45,22 +55,20 @@ STEPS = (
     Step(
         "6 templates of 7x7 pixels in 4 cells, chosen greedily",
         (
-            "features.pool=patches", "learner.rounds=6",
-            "features.parameters={masks='cells', n_templates=300, grid=2, padding=0}",
+            "learner.rounds=6", _layers(_grid(300, 7)),
         ),
         tuned=False,
     ),
     Step(
         "two layers: 28 templates of 3x3 on 4 maps",
         (
-            "features.pool=layered", "learner.rounds=28",
-            "features.parameters={patches={n_templates=300, grid=2}}",
+            "learner.rounds=28", _layers(_MAPS, _grid(300)),
         ),
         tuned=False,
     ),
     Step(
         "three layers: 48 templates on 12 maps of 4 maps",
-        ("features.pool=layered-3", _THREE.replace("PATCHES", _PATCHES)),
+        (_layers(_MAPS, _LAST_MAPS, _grid(100)),),
         tuned=False,
     ),
     Step("images without slant", tuned=False),

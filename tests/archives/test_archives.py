@@ -27,7 +27,7 @@ SAMPLES = sorted(HERE.glob("digits-v*.safetensors"))
 FAMILIES_V1 = sorted((HERE / "classifiers-v1").glob("*.safetensors"))
 # Pools that make_v1.py fitted to the first digits. They are read, not fitted again: the last
 # bits of a fit are those of the processor.
-POOLS = ("patches", "anchors", "deslanted")
+POOLS = ("patches", "anchors")
 
 
 def pool(name):
@@ -92,10 +92,10 @@ def test_a_classifier_with_all_that_it_can_carry(images, answers, tmp_path):
     assert_array_equal(again.decision_function(images), model.decision_function(images))
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", [*POOLS, "deslanted"])
 def test_a_family_file_gives_the_same_features(name, images, answers):
     family = pool(name)
-    assert family.name == name
+    assert family.name == ("network" if name == "deslanted" else name)
     assert_allclose(family.transform(images[:9]), answers[f"features-v1-{name}"], 1e-6, 1e-6)
 
 

@@ -16,7 +16,7 @@ from benchmarks.edge.running import main
 from visionshare import CompactClassifier, load
 from visionshare.datasets import load_images
 from visionshare.errors import InputError
-from visionshare.generators.quantized.examples import EXAMPLES
+from visionshare.generators.layers.examples import INTEGERS
 
 ARCHIVE = Path(__file__).parents[1] / "archives" / "digits-v2.safetensors"
 needs_tools = pytest.mark.skipif(
@@ -105,7 +105,7 @@ def test_the_command(peer, tmp_path, capsys):
 def test_scores_are_compared_everywhere(tmp_path):
     pytest.importorskip("onnxruntime")
     train, test = (load_images("digits", split) for split in ("train", "test"))
-    family, rng = EXAMPLES["quantized"]().fit(train.images), np.random.default_rng(0)
+    family, rng = INTEGERS["ternary"](train.images), np.random.default_rng(0)
     weights = rng.integers(-7, 8, (10, family.n_features_))
     model = CompactClassifier(family, weights, np.arange(10), np.array(train.classes))
     file = tmp_path / "few" / "classifier.safetensors"

@@ -14,11 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 import visionshare
 from visionshare import (
     CompactClassifier,
-    Deslanted,
-    LearnedMaps,
+    Deslant,
+    Network,
     PatchTemplates,
     Pixels,
     ShareBoost,
+    Templates,
     Units,
 )
 from visionshare.classifier import ExitRule
@@ -366,13 +367,15 @@ def test_layers_add_up_to_cost_and_parameters(model, images):
 
 
 def test_parameters_of_layered_features_by_hand(images):
-    cells = PatchTemplates(2, 5, 2, masks="cells", padding=0, n_patches=500)
-    maps = LearnedMaps(cells, n_maps=3, size=3, n_patches=500)
-    family = Deslanted(Units(maps, n_units=7)).fit(images)
+    layers = [Deslant(), Templates(3, 3, pool=2, n_patches=500)]
+    layers += [Templates(5, 2, grid=2, n_patches=500), Units(7)]
+    family = Network(layers).fit(images)
     model = CompactClassifier(family, np.ones((3, 7)), np.zeros(3), np.arange(3))
-    by_hand = [0, 3 * (9 + 1), 5 * 4 * 3, 7 * (20 + 1), 3 * (7 + 1)]
+    by_hand = [0, 3 * (9 + 1), 5 * (4 * 3 + 1), 7 * (20 + 1), 3 * (7 + 1)]
     assert [layer.parameters for layer in model.layers] == by_hand
-    assert [layer.shape for layer in model.layers] == [(8, 8), (3, 3, 3), (20,), (7,), (3,)]
+    assert [layer.shape for layer in model.layers] == [
+        (8, 8, 1), (3, 3, 3), (2, 2, 5), (1, 1, 7), (3,),
+    ]  # fmt: skip
     assert [layer.templates for layer in model.layers] == [None, 3, 5, None, None]
     assert [layer.macs for layer in model.layers] == [
         4 * 64, 36 * 9 * 3, 4 * 12 * 5, 7 * 20, 21,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from visionshare import CompactClassifier, PatchTemplates, Pixels, Units
+from visionshare import CompactClassifier, Features, Network, PatchTemplates, Pixels, Units
 from visionshare.classifier import explain
 from visionshare.errors import InputError
 from visionshare.generators import family_examples, family_names
@@ -69,7 +69,9 @@ def test_the_strongest_are_those_that_tell_classes_apart():
 
 
 def test_units_are_explained_by_what_they_see():
-    family = Units(PatchTemplates(3, 6, 2, (2.0,), n_patches=500), 5).fit(IMAGES)
+    family = Network([Features(PatchTemplates(3, 6, 2, (2.0,), n_patches=500)), Units(5)]).fit(
+        IMAGES
+    )
     said = explain(_classifier(family), IMAGES[0])
     assert set(said.families) == {"patches"}
     assert said.numbers.tolist() == list(range(1, 25))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from visionshare import ChannelMaps, CompactClassifier, PatchTemplates
+from visionshare import Channels, CompactClassifier, Features, Network, PatchTemplates
 from visionshare.classifier import ExitRule, PathStep
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.cli.main import main
@@ -16,9 +16,9 @@ FAMILIES = {label: make for name in family_names() for label, make in family_exa
 PATCHES = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)
 OF_COLOR = {
     "color": PATCHES,
-    "color-channels": ChannelMaps(PATCHES, ("opponent", "orientations", "gray")),
-    "color-channels-normalized": ChannelMaps(
-        PATCHES, ("magnitude", "ycbcr", "orientations"), 3, 2, "local", 7
+    "color-channels": Network([Channels(("opponent", "orientations", "gray")), Features(PATCHES)]),
+    "color-channels-normalized": Network(
+        [Channels(("magnitude", "ycbcr", "orientations"), 3, 2, "local", 7), Features(PATCHES)]
     ),
 }
 

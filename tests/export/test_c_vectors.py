@@ -4,11 +4,12 @@ import ctypes
 import platform
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, Pixels
+from visionshare import CompactClassifier, Deslant, Network, Templates
 from visionshare.export import c_program
 from visionshare.export.c.program import batch_source
 
@@ -38,19 +39,21 @@ def _models():
     rng = np.random.default_rng(0)
     for n_maps, size, pool, padding, channels, rows, cols in MAPS:
         images = rng.integers(0, 256, (5, rows, cols, channels), np.uint8)
-        maps = LearnedMaps(Pixels(), n_maps, size, pool, padding, n_patches=200).fit(images)
+        maps = Templates(n_maps, size, pool, padding=padding, n_patches=200)
+        network = Network([maps]).fit(images)
         biases = rng.normal(size=n_maps).astype(np.float32)
-        yield _classifier(maps.of(maps.part_, maps.templates_, biases)), images
+        layer = replace(network.layers_[0], biases=biases)
+        yield _classifier(Network.of([layer], network.places_, network.image_shape_)), images
     # A lonely cell, and positions of no cell: a grid of three on six positions, or on seven.
     for n_templates, grid, side in ((5, 1, 5), (44, 2, 9), (70, 3, 9)):
         images = rng.integers(0, 256, (5, side, side, 6), np.uint8)
-        patches = PatchTemplates(3, n_templates, grid, masks="cells", padding=0, n_patches=300)
-        yield _classifier(patches.fit(images)), images
+        templates = Templates(n_templates, 3, grid=grid, n_patches=300)
+        yield _classifier(Network([templates]).fit(images)), images
     for rows, cols in ((12, 14), (30, 5)):
         images = rng.integers(0, 256, (5, rows, cols), np.uint8)
         images[:, :, cols // 2 :] //= 9
         images[4] = 0
-        yield _classifier(Deslanted(Pixels()).fit(images)), images
+        yield _classifier(Network([Deslant()]).fit(images)), images
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,16 @@ import pytest
 
 from visionshare import (
     CompactClassifier,
-    Deslanted,
-    LearnedMaps,
-    PatchTemplates,
-    QuantizedLayers,
+    Deslant,
+    Network,
+    Templates,
     load,
 )
 from visionshare.datasets import load_dataset
 from visionshare.export import c_program
 from visionshare.export.targets import device_sources, find_target, measure
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.tuning import quantized
 
 STORED = json.loads((Path(__file__).parent / "edge_figures.json").read_text())
 ARCHIVE = Path(__file__).parent.parent / "archives" / "digits-v2.safetensors"
@@ -39,9 +40,13 @@ def _of_few_bits(name):
     digits = load_dataset("digits", "train").images[:100]
     images = np.pad(digits.repeat(3, axis=1).repeat(3, axis=2), ((0, 0), (2, 2), (2, 2)))
     n_maps, n_templates, bits = FEW_BITS[name]
-    patches = PatchTemplates(3, n_templates, 2, masks="cells", padding=0, n_patches=900)
-    maps = LearnedMaps(LearnedMaps(patches, n_maps, 5, 2, 0, 900), 4, 5, 2, 0, 900)
-    family = QuantizedLayers(Deslanted(maps), bits=bits).fit(images)
+    layers = [
+        Deslant(),
+        Templates(4, 5, pool=2, n_patches=900),
+        Templates(n_maps, 5, pool=2, n_patches=900),
+        Templates(n_templates, 3, grid=2, n_patches=900),
+    ]
+    family = quantized(Network(layers).fit(images), images, Bits(bits, bits))
     weights = np.random.default_rng(0).integers(-7, 8, (10, family.n_features_))
     return CompactClassifier(family, weights, np.zeros(10), np.arange(10)), images[:5]
 

@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, QuantizedLayers
+from visionshare import CompactClassifier, Deslant, Network, Templates
 from visionshare.classifier import averaged
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
 from visionshare.export.targets import device_sources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
 from visionshare.export.targets.table import Target
-from visionshare.generators.quantized.examples import EXAMPLES
+from visionshare.generators.layers.examples import INTEGERS
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.tuning import quantized
 from visionshare.scores import softmax
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
@@ -38,7 +40,7 @@ def whole(images):
 
     def make(kind, bits=4, n_classes=5):
         if kind not in made:
-            made[kind] = EXAMPLES[kind]().fit(images[0])
+            made[kind] = INTEGERS[kind](images[0])
         family, rng = made[kind], np.random.default_rng(3)
         weights = rng.choice(WEIGHTS[bits], (n_classes, family.n_features_))
         intercept = rng.integers(-3000, 3000, n_classes)
@@ -63,7 +65,7 @@ def edge_images(images):
 @needs_gcc
 @pytest.mark.parametrize("n_classes", [4, 5])
 @pytest.mark.parametrize("bits", WEIGHTS)
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", INTEGERS)
 def test_c_gives_the_same_scores(kind, bits, n_classes, whole, images, tmp_path):
     model, test = whole(kind, bits, n_classes), edge_images(images[1])
     _check_scores(model, test, c_program(model), [], tmp_path)
@@ -90,7 +92,7 @@ def skip_without(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
     ("kind", "bits", "n_classes"),
-    [(kind, 4, 5) for kind in EXAMPLES] + [("quantized", 8, 70), ("quantized-maps", "ternary", 17)],
+    [(kind, 4, 5) for kind in INTEGERS] + [("ternary", 8, 70), ("maps", "ternary", 17)],
 )
 def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, images, tmp_path):
     skip_without(machine)
@@ -104,12 +106,15 @@ def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, ima
 
 def few_templates(images, n_maps, side, below=4):
     """Return a classifier whose maps have cells of two by two positions, below them other maps."""
-    patches = PatchTemplates(2, 7, 2, masks="cells", padding=0, n_patches=900)
-    maps = LearnedMaps(patches, n_maps, 2, n_patches=900)
-    maps = LearnedMaps(maps, below, 3, padding=side % 2, n_patches=900)
+    layers = [
+        Deslant(),
+        Templates(below, 3, pool=2, padding=side % 2, n_patches=900),
+        Templates(n_maps, 2, pool=2, n_patches=900),
+        Templates(7, 2, grid=2, n_patches=900),
+    ]
     rng = np.random.default_rng(4)
     shown = np.repeat(np.repeat(images, 2, axis=1), 2, axis=2)[:, :side, :side]
-    family = QuantizedLayers(Deslanted(maps), bits=4).fit(shown)
+    family = quantized(Network(layers).fit(shown), shown, Bits(4, 4))
     weights = rng.integers(-7, 8, (3, family.n_features_))
     return CompactClassifier(family, weights, np.zeros(3, int), np.arange(3), 900.0), shown
 
@@ -134,7 +139,7 @@ def test_few_templates_share_vectors_with_neighbors(
 
 
 @needs_tools
-@pytest.mark.parametrize(("kind", "bits"), [("quantized", 8), ("quantized-maps", 4)])
+@pytest.mark.parametrize(("kind", "bits"), [("ternary", 8), ("maps", 4)])
 def test_dot_products_of_arm_give_the_same_scores(kind, bits, whole, images, tmp_path):
     """Of signed bytes in emulation; those of bytes by numbers, which it lacks, compile."""
     model, test = whole(kind, bits, 17), edge_images(images[1])[-5:]
@@ -196,7 +201,7 @@ def test_compiled_classifiers_have_whole_scores(whole, images, tmp_path):
     assert int(stated[1]) == compiled.program.ram == compiled.work_bytes
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", INTEGERS)
 def test_onnx_gives_the_same_scores(kind, whole, images):
     pytest.importorskip("onnxruntime")
     model, test = whole(kind), edge_images(images[1])

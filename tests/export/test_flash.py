@@ -5,13 +5,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, Pixels
+from visionshare import CompactClassifier, Deslant, Network, Pixels, Templates, Units
 from visionshare.errors import InputError
 from visionshare.export.targets import flash, flash_bytes
-from visionshare.generators.deslanted.family import Deslanted
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.tuning import quantized
-from visionshare.generators.units.family import Units
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.tuning import quantized
 
 needs_zig = pytest.mark.skipif(
     not all(map(find_spec, ("ziglang", "elftools"))), reason="without the extra edge"
@@ -19,12 +17,12 @@ needs_zig = pytest.mark.skipif(
 IMAGES = np.random.default_rng(0).integers(0, 256, (60, 14, 13), np.uint8)
 
 
-def _patches():
-    return PatchTemplates(3, 12, grid=2, masks="cells", n_patches=800)
+def _templates():
+    return Templates(12, 3, grid=2, padding=2, n_patches=800)
 
 
 def _maps():
-    return LearnedMaps(_patches(), 4, 3, 2, n_patches=800)
+    return Templates(4, 3, pool=2, n_patches=800)
 
 
 def _classifier(family, bits, k=10):
@@ -36,11 +34,11 @@ def _classifier(family, bits, k=10):
 
 
 FAMILIES = {
-    "patches": _patches,
-    "maps": _maps,
-    "deslanted": lambda: Deslanted(_maps()),
-    "hidden": lambda: Units(_maps(), 5),
-    "squares": lambda: Units(_patches(), 5, "square"),
+    "one": lambda: Network([_templates()]),
+    "two": lambda: Network([_maps(), _templates()]),
+    "deslanted": lambda: Network([Deslant(), _maps(), _templates()]),
+    "hidden": lambda: Network([_maps(), _templates(), Units(5)]),
+    "squares": lambda: Network([_templates(), Units(5, "square")]),
 }
 
 

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, ShareBoost
+from visionshare import CompactClassifier, Network, ShareBoost, Templates
 from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.export import run_onnx
 from visionshare.export.onnx.model import OnnxProgram
-from visionshare.generators.quantized.examples import EXAMPLES
+from visionshare.generators.layers.examples import INTEGERS
 
 needs_tools = pytest.mark.skipif(
     not all(map(find_spec, ("ziglang", "unicorn", "elftools"))),
@@ -30,8 +30,9 @@ needs_onnx = pytest.mark.skipif(
 def layered(tmp_path_factory):
     """Return the file of a classifier of templates on maps, of floats."""
     train = load_dataset("digits", "train")
-    patches = PatchTemplates(2, 12, grid=2, masks="cells", n_patches=900)
-    family = LearnedMaps(patches, 4, 3, padding=1, n_patches=900).fit(train.images)
+    maps = Templates(4, 3, pool=2, padding=1, n_patches=900)
+    templates = Templates(12, 2, grid=2, padding=2, n_patches=900)
+    family = Network([maps, templates]).fit(train.images)
     learner = ShareBoost(rounds=20).fit(family.transform(train.images), train.labels)
     classes = np.array(train.classes)[learner.classes_]
     model = CompactClassifier(
@@ -45,8 +46,7 @@ def layered(tmp_path_factory):
 @pytest.fixture(scope="module")
 def few_bits(images, tmp_path_factory):
     """Return the file of a classifier whose templates and weights are integers of 4 bits."""
-    kind = next(iter(EXAMPLES))
-    family = EXAMPLES[kind]().fit(images[0])
+    family = INTEGERS["ternary"](images[0])
     weights = np.random.default_rng(3).integers(-7, 8, (10, family.n_features_))
     model = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)
     file = tmp_path_factory.mktemp("few-bits") / "classifier.safetensors"

@@ -163,17 +163,6 @@ def test_masks_of_pairs():
         assert sorted(found) == sorted(zip(i[kept].tolist(), j[kept].tolist(), strict=True))
 
 
-def test_patches_of_color(gcc, images, tmp_path):  # noqa: F811
-    color = np.random.default_rng(5).integers(0, 256, (60, 9, 6, 3), np.uint8)
-    model = model_of(color, products=False, masks="cells", grid=3)
-    program = c_program(model, quantize="int8")
-    for one_by_one in (0, 1):
-        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
-        scores, _ = run_example(tmp_path, program, color, gcc, flags)
-        assert np.rint(scores / program.score_scale).tolist() == program.reference(color).tolist()
-    assert mean_change(scores, model, color) <= 0.03
-
-
 def test_features_by_their_definition(images):
     """Every position by itself, as the formats page says, in whole numbers."""
     family = model_of(images[0], products=False).family

@@ -5,13 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from visionshare import (
-    Deslanted,
+    Deslant,
+    Features,
     GaborBank,
-    LearnedMaps,
     Monomials,
+    Network,
     PatchTemplates,
     Pixels,
     Products,
+    Templates,
     Units,
 )
 from visionshare.generators import family_examples, family_names
@@ -23,9 +25,14 @@ IMAGES = rng.integers(0, 256, (40, 10, 9), np.uint8)
 # Maxima, and values of pixels, of what lies in the box alone.
 LOCAL = {
     "patches": PatchTemplates(3, 6, 2, (2.0,), n_patches=500),
-    "cells": PatchTemplates(3, 6, 2, masks="cells", n_patches=500),
+    "cells": Network([Templates(6, 3, grid=2, padding=2, n_patches=500)]),
     "padded": PatchTemplates(3, 6, 2, (2.0,), padding=4, n_patches=500),
-    "maps": LearnedMaps(PatchTemplates(2, 5, 2, masks="cells", n_patches=500), 3, 3, 2, 1),
+    "maps": Network(
+        [
+            Templates(3, 3, pool=2, padding=1, n_patches=500),
+            Templates(5, 2, grid=2, padding=2, n_patches=500),
+        ]
+    ),
     "pixels": Pixels(),
     "gabor": GaborBank(6, pooling="max", sigmas=(1.0, 1.2), step=1),
 }
@@ -61,7 +68,7 @@ def test_boxes_and_parts_of_floats_are_those_of_bytes(label):
 def test_a_shear_moves_boxes():
     leaning = np.zeros((1, 8, 8), np.uint8)
     leaning[0, np.arange(8), 7 - np.arange(8)] = 255
-    family = Deslanted(Pixels()).fit(leaning)
+    family = Network([Deslant(), Features(Pixels())]).fit(leaning)
     values, boxes = family.transform(leaning)[0], family.boxes(leaning[0])
     for j in np.flatnonzero(values > 0.5):
         top, bottom, left, right = boxes[j].astype(int)
@@ -89,16 +96,17 @@ def test_inputs_share_products_equally():
 @pytest.mark.parametrize("activation", ["relu", "square"])
 def test_units_hand_on_what_they_add(activation):
     images = rng.random((30, 3, 3))
-    family = Units(Pixels(), 5, activation).fit(images)
+    family = Network([Features(Pixels()), Units(5, activation)]).fit(images)
+    units = family.layers_[-1]
     image, weights = images[0], rng.normal(size=(2, 5))
     inputs = image.ravel()
-    sums = family.directions_ @ inputs + family.offsets_
+    sums = units.directions @ inputs + units.offsets
     slopes = np.where(sums > 0, 1, 0) if activation == "relu" else sums
     parts = family.contributions(image, weights)
     for i in range(9):
-        expected = weights @ (slopes * family.directions_[:, i] * inputs[i])
+        expected = weights @ (slopes * units.directions[:, i] * inputs[i])
         assert_allclose(parts.amounts[:, i], expected, atol=1e-5)
-    assert_allclose(parts.rest, weights @ (slopes * family.offsets_), atol=1e-5)
+    assert_allclose(parts.rest, weights @ (slopes * units.offsets), atol=1e-5)
 
 
 def test_vectors_have_one_row():

@@ -6,25 +6,36 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from visionshare import GaborBank, PatchTemplates, Pixels
-from visionshare.generators.channels import ChannelMaps
+from visionshare import (
+    Channels,
+    Deslant,
+    Features,
+    GaborBank,
+    Network,
+    PatchTemplates,
+    Pixels,
+    Templates,
+)
 from visionshare.generators.computed import WORKING_BYTES, ComputedImages, image_batches
-from visionshare.generators.deslanted import Deslanted
 from visionshare.generators.fourier import RandomFourier
 from visionshare.generators.inputs import fit_scaling, rows_of
 from visionshare.generators.lbp import LocalBinaryPatterns
-from visionshare.generators.maps import LearnedMaps
 from visionshare.generators.patch_sampling import drawn_patches
 
 MANY = 2000
 # Of maps, or of floats of all images, there would be some hundred MB.
 FAMILIES = {
-    "channels": ChannelMaps(LocalBinaryPatterns(), ("gray", "orientations"), n_orientations=4),
-    "maps": LearnedMaps(LocalBinaryPatterns(), n_maps=8, size=3, pool=1, n_patches=1000),
-    "templates on maps": LearnedMaps(
-        PatchTemplates(3, 2, 1, (9.0,), n_patches=1000), n_maps=2, size=3, n_patches=1000
+    "channels": Network(
+        [Channels(("gray", "orientations"), n_orientations=4), Features(LocalBinaryPatterns())]
     ),
-    "deslanted": Deslanted(LocalBinaryPatterns()),
+    "maps": Network([Templates(8, 3, n_patches=1000), Features(LocalBinaryPatterns())]),
+    "templates on maps": Network(
+        [
+            Templates(2, 3, pool=2, n_patches=1000),
+            Features(PatchTemplates(3, 2, 1, (9.0,), n_patches=1000)),
+        ]
+    ),
+    "deslanted": Network([Deslant(), Features(LocalBinaryPatterns())]),
     "gabor": GaborBank(n_filters=2, step=32),
     "fourier": RandomFourier(n_pairs=1),
 }

@@ -9,14 +9,13 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
-from visionshare import PatchTemplates, Pixels
-from visionshare.generators.deslanted import Deslanted
+from visionshare import Features, PatchTemplates, Pixels
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.union import UnionOfFamilies
 
 
 def test_deep_parameters_are_those_of_inner_families() -> None:
-    family = Deslanted(PatchTemplates(n_templates=5))
+    family = Features(PatchTemplates(n_templates=5))
     assert family.get_params()["family__n_templates"] == 5
     assert list(family.get_params(deep=False)) == ["family"]
     assert family.set_params(family__n_templates=6).family.n_templates == 6
@@ -28,14 +27,14 @@ def test_an_unknown_parameter_is_refused() -> None:
 
 
 def test_only_what_was_changed_is_shown() -> None:
-    family = Deslanted(PatchTemplates(n_templates=5, widths=(2.0,)))
-    shown = "Deslanted(family=PatchTemplates(n_templates=5, widths=(2.0,)))"
+    family = Features(PatchTemplates(n_templates=5, widths=(2.0,)))
+    shown = "Features(family=PatchTemplates(n_templates=5, widths=(2.0,)))"
     assert repr(family) == shown
     assert "PatchTemplates" in family._repr_html_()
 
 
 def test_copies_are_those_of_scikit_learn() -> None:
-    union = UnionOfFamilies((PatchTemplates(grid=3), Deslanted(Pixels())))
+    union = UnionOfFamilies((PatchTemplates(grid=3), Features(Pixels())))
     for copied in (unfitted_copy(union), clone(union), pickle.loads(pickle.dumps(union))):
         assert repr(copied) == repr(union)
         assert copied.families[0] is not union.families[0]

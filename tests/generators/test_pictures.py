@@ -1,11 +1,21 @@
 """What a report draws of families: receptive fields and strongest responses, by plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare import Deslanted, LearnedMaps, Monomials, PatchTemplates, UnionOfFamilies, Units
-from visionshare.generators.deslanted.family import deslanted
+from visionshare import (
+    Deslant,
+    Monomials,
+    Network,
+    PatchTemplates,
+    Templates,
+    UnionOfFamilies,
+    Units,
+)
+from visionshare.generators.layers.forward import Forward
 from visionshare.generators.pictures import Field, Seen
 from visionshare.generators.strongest import strongest_responses
 
@@ -14,12 +24,18 @@ IMAGES = RNG.integers(0, 256, (40, 14, 12), np.uint8)
 COLORED = RNG.integers(0, 256, (40, 14, 12, 3), np.uint8)
 
 
-def _patches(n=5, size=3, **options):
-    return PatchTemplates(size, n, grid=2, n_patches=400, masks="cells", padding=0, **options)
+def _grid(n=5, size=3, **options):
+    return Templates(n, size, grid=2, n_patches=400, **options)
 
 
-def _maps(family, n=3, **options):
-    return LearnedMaps(family, n_maps=n, n_patches=400, **options)
+def _maps(n=3, size=5, pool=2, **options):
+    return Templates(n, size, pool=pool, n_patches=400, **options)
+
+
+def _outputs(layer, images):
+    """Return what the first layer makes of images."""
+    raster = images if images.ndim == 4 else images[..., None]
+    return Forward([layer]).outputs(raster, 1)
 
 
 def _plates(family, images, n=None):
@@ -51,11 +67,11 @@ def test_a_field_is_what_a_position_depends_on(sizes):
 @pytest.mark.parametrize("images", [IMAGES, COLORED, IMAGES.astype(np.float32) / 255])
 def test_what_a_template_responds_to_is_in_its_field(images):
     """A response of maps of maps is the same where all that it does not see is noise."""
-    family = _maps(_maps(_patches(), 4, size=2, padding=1), size=3).fit(images)
-    inner = family.part_
+    family = Network([_maps(size=3), _maps(4, size=2, padding=1), _grid()]).fit(images)
+    first, inner = family.layers_[:2]
     seen = Seen(images, images).through(3, (0, 0), 2).through(2, (1, 1))
-    maps = family.maps(images)
-    found = strongest_responses(maps, inner.templates_, (1, 1))
+    maps = _outputs(first, images)
+    found = strongest_responses(maps, inner.templates, (1, 1))
     which = np.arange(len(images))
     fields = seen.patches(which, found.rows[:, 0], found.cols[:, 0])
     high = 255 if images.dtype == np.uint8 else images.max()
@@ -74,9 +90,9 @@ def test_what_a_template_responds_to_is_in_its_field(images):
                     changed[y + k, x + m] = images[i, y + k, x + m]
                 expected = (images[i, y + k, x + m] - low) / (high - low) if inside else 0
                 assert_allclose(fields[i, k, m], expected, atol=1e-6)
-        padded = np.pad(family.maps(changed[None])[0], ((1, 1), (1, 1), (0, 0)))
+        padded = np.pad(_outputs(first, changed[None])[0], ((1, 1), (1, 1), (0, 0)))
         part = padded[found.rows[i, 0] :, found.cols[i, 0] :][:2, :2]
-        assert_allclose((part * inner.templates_[0]).sum(), found.values[i, 0], rtol=1e-4)
+        assert_allclose((part * inner.templates[0]).sum(), found.values[i, 0], rtol=1e-4)
 
 
 def test_strongest_responses_by_loops():
@@ -96,13 +112,13 @@ def test_strongest_responses_by_loops():
 
 def test_templates_of_pixels_are_drawn_and_those_of_maps_by_what_they_respond_to():
     for images, shape in ((IMAGES, (3, 3)), (COLORED, (3, 3, 3))):
-        family = _maps(_patches(), size=3).fit(images)
+        family = Network([_maps(size=3), _grid()]).fit(images)
         first, second = _plates(family, images)
         assert [stack.title for stack in first.stacks] == ["1", "2", "3"]
         for m, stack in enumerate(first.stacks):
             ((tile,),) = (row.tiles for row in stack.rows)
             assert tile.signed
-            assert_array_equal(tile.values, family.templates_[m].reshape(shape))
+            assert_array_equal(tile.values, family.layers_[0].templates[m].reshape(shape))
         assert "layer 2" in second.heading
         # 3 cells of 2 × 2 positions, each of 3 × 3 pixels.
         assert "8×8 pixels" in second.caption
@@ -113,10 +129,11 @@ def test_templates_of_pixels_are_drawn_and_those_of_maps_by_what_they_respond_to
 
 
 def test_the_mean_is_that_of_the_strongest_parts():
-    family = _maps(_patches(), size=3).fit(IMAGES)
+    family = Network([_maps(size=3), _grid()]).fit(IMAGES)
     pictures = family.pictures(Seen(IMAGES, IMAGES))
     plate = pictures.plates(range(1, 21))[1]
-    found = strongest_responses(family.maps(IMAGES), family.part_.templates_, (0, 0))
+    first, last = family.layers_
+    found = strongest_responses(_outputs(first, IMAGES), last.templates, (0, 0))
     best = np.argsort(-found.values[:, 0], kind="stable")[:25]
     seen = Seen(IMAGES, IMAGES).through(3, (0, 0), 2).through(3, (0, 0))
     parts = seen.patches(best, found.rows[best, 0], found.cols[best, 0])
@@ -125,17 +142,18 @@ def test_the_mean_is_that_of_the_strongest_parts():
     assert_array_equal(strongest, parts[0])
     assert_array_equal(second, parts[1])
     assert_allclose(pictures.tiles(2)[0].values, mean)
-    assert pictures.tiles(2)[1].values.shape == family.part_.positions_
+    assert pictures.tiles(2)[1].values.shape == (len(last.row_cells), len(last.col_cells))
 
 
 def test_maps_of_maps_are_drawn_where_their_maxima_are():
-    family = _maps(_maps(_patches(3, 2), 4, size=2, padding=1), size=3).fit(IMAGES)
+    layers = [_maps(size=3), _maps(4, size=2, padding=1), _grid(3, 2)]
+    family = Network(layers).fit(IMAGES)
     plate = _plates(family, IMAGES)[1]
-    inner = family.part_
-    found = strongest_responses(family.maps(IMAGES), inner.templates_, (1, 1))
+    first, inner, _ = family.layers_
+    found = strongest_responses(_outputs(first, IMAGES), inner.templates, (1, 1))
     # Responses of the last row and column are in no cell; where none of the strongest is there,
     # both ways give the same part.
-    rows, cols, _ = (2 * side for side in inner.map_shape_)
+    rows, cols, _ = (2 * side for side in inner.out_shape)
     seen = Seen(IMAGES, IMAGES).through(3, (0, 0), 2).through(2, (1, 1))
     compared = 0
     for m, stack in enumerate(plate.stacks):
@@ -148,8 +166,10 @@ def test_maps_of_maps_are_drawn_where_their_maxima_are():
 
 
 def test_templates_that_respond_to_nothing_are_left_out_and_counted():
-    family = _maps(_patches(), size=3).fit(IMAGES)
-    silent = family.of(family.part_, family.templates_, np.full(3, -1e6, np.float32))
+    family = Network([_maps(size=3), _grid()]).fit(IMAGES)
+    quiet = replace(family.layers_[0], biases=np.full(3, -1e6, np.float32))
+    layers = [quiet, family.layers_[1]]
+    silent = Network.of(layers, family.places_, family.image_shape_)
     plate = _plates(silent, IMAGES)[1]
     n = len(_plates(family, IMAGES)[1].stacks)
     assert plate.stacks == ()
@@ -158,13 +178,15 @@ def test_templates_that_respond_to_nothing_are_left_out_and_counted():
 
 
 def test_units_show_their_strongest_inputs():
-    family = Units(_maps(_patches(), size=3), n_units=7).fit(IMAGES)
+    family = Network([_maps(size=3), _grid(), Units(7)]).fit(IMAGES)
+    units = family.layers_[-1]
+    before = Forward(family.layers_[:-1]).outputs(IMAGES[..., None], 1).reshape(40, -1)
     *layers, plate = _plates(family, IMAGES)
     assert len(layers) == 2
     assert len(plate.stacks) == 7
-    spread = family.part_.transform(IMAGES).std(axis=0, dtype=np.float64)
+    spread = before.std(axis=0, dtype=np.float64)
     for unit, stack in enumerate(plate.stacks):
-        strengths = family.directions_[unit] * spread
+        strengths = units.directions[unit] * spread
         _, *inputs = stack.rows
         order = np.argsort(-np.abs(strengths))[:4]
         share = strengths[order] / np.abs(strengths).max()
@@ -179,10 +201,7 @@ def test_units_show_their_strongest_inputs():
 
 
 def test_deslanted_pictures_are_of_deslanted_images():
-    family = Deslanted(_maps(_patches(), size=3)).fit(IMAGES)
-    plain = family.part_.pictures(Seen(deslanted(IMAGES), deslanted(IMAGES)))
-    for of_plain in plain.tiles(0):
-        assert of_plain.values.size
+    family = Network([Deslant(), _maps(size=3), _grid()]).fit(IMAGES)
     first, second = _plates(family, IMAGES)
     assert first.stacks[0].rows[0].tiles[0].signed
     assert first.caption.endswith("Images are deslanted first.")
@@ -191,7 +210,9 @@ def test_deslanted_pictures_are_of_deslanted_images():
 
 def test_pictures_of_unions_and_monomials_have_the_numbers_of_features():
     gaussian = PatchTemplates(3, 4, grid=2, widths=(3.0,), n_patches=400)
-    union = UnionOfFamilies([gaussian, _patches(2)]).fit(IMAGES).take([16, 0, 17, 1, 18, 19])
+    union = (
+        UnionOfFamilies([gaussian, Network([_grid(2)])]).fit(IMAGES).take([16, 0, 17, 1, 18, 19])
+    )
     first, second = _plates(union, IMAGES)
     assert [stack.title for stack in first.stacks] == ["2", "4"]
     assert [stack.title for stack in second.stacks] == ["1, 3, 5 …"]
@@ -200,7 +221,10 @@ def test_pictures_of_unions_and_monomials_have_the_numbers_of_features():
         ", family 1 of 2",
         ", family 2 of 2",
     ]
-    assert [layer.name for layer in union.layers()] == ["patches, family 1", "patches, family 2"]
+    assert [layer.name for layer in union.layer_summaries()] == [
+        "patches, family 1",
+        "templates, family 2",
+    ]
     pictures = union.pictures(Seen(IMAGES, IMAGES))
     assert_array_equal(pictures.tiles(3)[0].values, pictures._parts[0].tiles(1)[0].values)
     products = Monomials(gaussian, [(0,), (1, 2)]).fit(IMAGES)

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from visionshare import ChannelMaps, PatchTemplates, Pixels, ShareBoost
+from visionshare import Channels, Features, Network, PatchTemplates, Pixels, ShareBoost
 from visionshare.errors import InputError
 
 
@@ -22,7 +22,11 @@ def images_and_y():
 
 @pytest.mark.parametrize(
     "family",
-    [Pixels(), PatchTemplates(3, 4, 2, (2.0,), n_patches=200), ChannelMaps(Pixels(), pool=2)],
+    [
+        Pixels(),
+        PatchTemplates(3, 4, 2, (2.0,), n_patches=200),
+        Network([Channels(pool=2), Features(Pixels())]),
+    ],
     ids=["pixels", "patches", "channels"],
 )
 def test_pipelines_of_a_family_and_a_learner(family, images_and_y):

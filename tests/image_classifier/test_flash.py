@@ -7,7 +7,7 @@ from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet, load_dataset
 from visionshare.errors import BudgetError, InputError
 from visionshare.export.targets import flash, flash_bytes
-from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.proposals import Data, Proposal, structures, widest
 from visionshare.recipes import train_images

@@ -217,7 +217,8 @@ def test_teachers_of_nobody(tmp_path):
 
 FEW_BITS = [
     *SMALL, "fine_tuning.head=linear", "quantization.weight_bits=2",
-    'features.parameters.masks="cells"', "features.parameters.grid=2",
+    "features={pool='network', parameters={layers=[{kind='templates', n_templates=20, size=3, "
+    "grid=2, n_patches=900}]}}",
 ]  # fmt: skip
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from visionshare import FineTuning, PatchTemplates, ShareBoost, fine_tune
+from visionshare import FineTuning, ShareBoost, fine_tune
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.folders import read_folder, read_images
 from visionshare.errors import MemoryLimitError
-from visionshare.generators.maps import LearnedMaps
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.templates import Templates
 from visionshare.memory import LEAST, memory_limit
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.stages.estimates import learning_bytes, tuning_bytes
@@ -99,10 +100,12 @@ def test_classes_that_do_not_fit_are_refused_before_learning(tmp_path):
 def test_layers_that_do_not_fit_are_refused_before_fine_tuning(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (100, 200, 200), np.uint8)
     np.savez(tmp_path / "images.npz", images=images, labels=np.arange(100) % 2)
-    maps = "n_maps=16, size=3, pool=1, n_patches=500, patches={n_templates=4, n_patches=500}"
+    maps = "{kind='templates', n_templates=16, size=3, n_patches=500}"
+    last = "{kind='templates', n_templates=4, size=3, grid=2, n_patches=500}"
+    features = f"features={{pool='network', parameters={{layers=[{maps}, {last}]}}}}"
     recipe = load_recipe("digits", [
         f"data={{source='{tmp_path}/images.npz'}}", "learner.rounds=1", "store.memory=64MiB",
-        f"features={{pool='layered', parameters={{{maps}}}}}", "fine_tuning={epochs=1, batch=100}",
+        features, "fine_tuning={epochs=1, batch=100}",
     ])  # fmt: skip
     message = r"^fine-tuning: about .*smaller batches \(fine_tuning\.batch\)"
     with pytest.raises(MemoryLimitError, match=message):
@@ -132,9 +135,8 @@ def test_learning_needs_no_more_than_its_estimate(m, k, rounds):
 def test_fine_tuning_needs_no_more_than_its_estimate():
     rng = np.random.default_rng(0)
     images, y = rng.integers(0, 256, (2000, 40, 40), np.uint8), np.arange(2000) % 2
-    pool = LearnedMaps(
-        PatchTemplates(3, 4, masks="cells", grid=2, padding=0, n_patches=500), 4, n_patches=500
-    )
+    layers = [Templates(4, 5, pool=2, n_patches=500), Templates(4, 3, grid=2, n_patches=500)]
+    pool = Network(layers)
     family = pool.fit(images[:50])
     values = family.transform(images)
     classifier = ShareBoost(rounds=2).fit(values, y).to_classifier(family)

@@ -48,31 +48,39 @@ def test_a_pool_of_parts(tmp_path):
     inside.check_parameters()
 
 
-def test_a_pool_of_deslanted_images():
+def test_a_pool_of_layers_takes_changes_by_their_names():
     part = FeaturePart(pool="deslanted-patches", parameters={"patches": {"grid": 3}})
     pool = read_pool(part, 7)
-    assert pool.name == "deslanted"
-    assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
-
-
-def test_a_pool_of_channels():
-    changes = {"channels": ["gray"], "patches": {"grid": 2}}
-    pool = read_pool(FeaturePart(pool="channels", parameters=changes), 7)
-    assert (pool.name, pool.channels, pool.pool) == ("channels", ["gray"], 2)
-    assert (pool.family.patch_size, pool.family.grid, pool.family.random_state) == (4, 2, 7)
-
-
-def test_a_family_around_a_part_has_parameters_too():
-    changes = {"n_maps": 6, "patches": {"grid": 3}}
-    maps = read_pool(FeaturePart(pool="layered", parameters=changes), 7)
-    assert (maps.name, maps.n_maps, maps.size, maps.pool, maps.random_state) == ("maps", 6, 5, 2, 7)
-    patches = maps.family
-    assert (patches.masks, patches.grid, patches.random_state) == ("cells", 3, 7)
-    fixed = read_pool(FeaturePart(pool="layered", parameters={"random_state": 3}), 7)
-    assert (fixed.random_state, fixed.family.random_state) == (3, 7)
-    for changes in ({"n_map": 6}, {"family": {}}, {"n_patchs": 3}):
-        with pytest.raises(RecipeError, match=r"layered\.toml: unknown part '\w+'"):
+    assert (pool.name, pool.random_state) == ("network", 7)
+    deslant, features = pool.layers
+    assert (deslant.kind, features.kind) == ("deslant", "family")
+    assert (features.family.name, features.family.grid) == ("patches", 3)
+    assert features.family.random_state == 7
+    changes = {"channels-1": {"channels": ["gray"]}, "patches": {"grid": 2}}
+    channels, features = read_pool(FeaturePart(pool="channels", parameters=changes), 7).layers
+    assert (channels.channels, channels.pool, features.family.patch_size) == (["gray"], 2, 4)
+    maps, last = read_pool(
+        FeaturePart(pool="layered", parameters={"templates-1": {"n_templates": 6}}), 7
+    ).layers
+    assert (maps.n_templates, maps.size, maps.pool, last.grid) == (6, 5, 2, 2)
+    for changes in ({"templates-9": {}}, {"template-1": {}}):
+        with pytest.raises(RecipeError, match=r"layered\.toml: unknown layer '[\w-]+'"):
             read_pool(FeaturePart(pool="layered", parameters=changes), 0)
+
+
+def test_a_recipe_may_list_the_layers():
+    layers = [{"kind": "deslant"}, {"kind": "templates", "n_templates": 9, "grid": 2}]
+    part = FeaturePart(pool="network", parameters={"layers": layers, "random_state": 3})
+    pool = read_pool(part, 7)
+    assert [layer.kind for layer in pool.layers] == ["deslant", "templates"]
+    assert (pool.layers[1].n_templates, pool.layers[1].grid, pool.random_state) == (9, 2, 3)
+    for wrong, said in (
+        ("templates", "a list of tables"), ([3], "a list of tables"), ([{"kind": "conv"}], "kind"),
+        ([{"kind": "templates", "n_template": 3}], "Did you mean 'n_templates'"),
+        ([{"kind": "family", "pool": "nowhere"}], "no pool of features named 'nowhere'"),
+    ):  # fmt: skip
+        with pytest.raises(RecipeError, match=said):
+            read_pool(FeaturePart(pool="network", parameters={"layers": wrong}), 0)
 
 
 @pytest.mark.parametrize("name", bundled("features"))
@@ -90,8 +98,8 @@ def test_bundled_pools_are_valid(name):
         ("family = 3", {}, r"both\.toml: family: .*\(got 3\)"),
         ("family = 'gabr'", {}, r"both\.toml: no family 'gabr'. Did you mean 'gabor'\?"),
         ("family = 'union'", {}, r"both\.toml: parts: "),
-        ("family = 'deslanted'", {}, r"both\.toml: parts: "),
-        (UNION.replace("union", "deslanted"), {}, r"both\.toml: parts: .* one \(got 2\)"),
+        ("family = 'network'\nlayers = 3", {}, r"both\.toml: layers: .*\(got 3\)"),
+        ("family = 'network'\n[[layers]]\nkind = 'conv'", {}, r"layer 'conv-1': kind: got 'conv'"),
         ("family = 'union'\nparts = []", {}, r"both\.toml: parts: "),
         ("family = 'union'\nparts = 3", {}, r"both\.toml: parts: .*\(got 3\)"),
         (UNION.replace("union", "gabor"), {}, r"both\.toml: parts: "),

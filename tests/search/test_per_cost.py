@@ -8,12 +8,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import (
-    Deslanted,
+    Deslant,
+    Features,
     ForwardGreedyClassifier,
     GaborBank,
     GreedyTL,
     GroupFeatureClassifier,
     KernelAnchors,
+    Network,
     OneAgainstRest,
     PatchTemplates,
     Pixels,
@@ -37,7 +39,7 @@ FAMILIES = {
     "patches": PATCHES,
     "products": Products(),
     "pairs": RandomFourier(12),
-    "deslanted": Deslanted(PATCHES),
+    "deslanted": Network([Deslant(), Features(PATCHES)]),
     "union": UnionOfFamilies([PATCHES, RandomFourier(9), Pixels(), GaborBank(8, step=3)]),
 }
 SEARCHES = {"exhaustive": {}, "random": {"n": 13}, "screened": {"fraction": 0.5, "keep": 11}}

@@ -23,7 +23,7 @@ from visionshare.durable import write_text
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
-from visionshare.generators.layers import LayerSummary
+from visionshare.generators.layer_summary import LayerSummary
 from visionshare.progress import track
 from visionshare.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.scores import finite_scores, predict_labels, softmax
@@ -180,7 +180,7 @@ class CompactClassifier:
         """
         k, held = len(self.classes), self.weights.size + self.intercept.size
         scores = LayerSummary("scores", (k,), None, held, self.weights.size)
-        return [*self.family.layers(), scores]
+        return [*self.family.layer_summaries(), scores]
 
     @property
     def n_parameters(self) -> int:

@@ -143,7 +143,7 @@ def explain(classifier: CompactClassifier, image: np.ndarray) -> Explanation:
 
     A feature adds value × weight. Of products of features each factor has an equal part (its
     Shapley value); units on a layer of features hand on what they add to their inputs, see
-    :meth:`visionshare.generators.units.Units.contributions`.
+    :meth:`visionshare.generators.layers.units.layer.UnitLayer.shares`.
 
     Parameters
     ----------

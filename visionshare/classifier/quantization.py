@@ -11,9 +11,10 @@ from visionshare.codegen.rounding import round_by_moments
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.rounding import FORMATS, best_exponents
-from visionshare.generators.quantized.tuning import ByteFeatures, check_quantizable
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.integers.rounding import FORMATS, best_exponents
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.tuning import ByteNetwork, check_quantizable
 from visionshare.generators.union.family import UnionOfFamilies
 from visionshare.resources import single_threaded_blas
 
@@ -56,8 +57,8 @@ def quantize(
     Parameters
     ----------
     classifier : CompactClassifier
-        Of templates whose masks are cells, alone, on learned maps or on deslanted images, of
-        units of such features, and means of such classifiers.
+        Of a network: deslanting or nothing, layers of templates, then units; and means of such
+        classifiers.
     images : ndarray of shape (n, *image_shape), uint8
         Training images that say how large values become; of more than a thousand, as many are
         taken, evenly.
@@ -81,10 +82,10 @@ def quantize(
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from visionshare import PatchTemplates, ShareBoost
+    >>> from visionshare import Network, ShareBoost, Templates
     >>> X, y = load_digits(return_X_y=True)
     >>> images = (X.reshape(-1, 8, 8) * 15).astype(np.uint8)
-    >>> family = PatchTemplates(3, 20, grid=2, masks="cells", n_patches=2000).fit(images)
+    >>> family = Network([Templates(20, 3, grid=2, n_patches=2000)]).fit(images)
     >>> learner = ShareBoost(rounds=20).fit(family.transform(images), y)
     >>> chosen = family.take(learner.support_)
     >>> model = CompactClassifier(chosen, learner.coef_, learner.intercept_, learner.classes_)
@@ -127,7 +128,8 @@ def _in_integers(
     """Return a family in integers, its features' exponents, and which feature each of them was."""
     parts, exponents = [], []
     for part, _ in _parts_of(family):
-        features = ByteFeatures(part)
+        assert isinstance(part, Network)
+        features = ByteNetwork(part)
         features.quantize(Bits(bits, bits), images, n_jobs)
         parts.append(features.family())
         exponents.append(np.asarray(features.exponents))

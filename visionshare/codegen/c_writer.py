@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,10 +156,18 @@ class Writer:
         InputError
             If the family cannot be written in C.
         """
-        before, self._on_floats = self._on_floats, True
-        unit = self.add(family)
-        self._on_floats = before
-        return unit
+        with self.seeing(floats=True):
+            return self.add(family)
+
+    @contextmanager
+    def seeing(self, floats: bool) -> Iterator[None]:
+        """Write units inside the block for images of floats, or for images as they are."""
+        before = self._on_floats
+        self._on_floats = before or floats
+        try:
+            yield
+        finally:
+            self._on_floats = before
 
     def ram(self, unit: Unit) -> int:
         """Return the bytes of a unit's structure on a small core, with sums in floats."""

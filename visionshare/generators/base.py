@@ -23,7 +23,7 @@ from visionshare.generators.climbing import Ascent
 from visionshare.generators.computed import ComputedImages
 from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
-from visionshare.generators.layers import LayerSummary, n_floats
+from visionshare.generators.layer_summary import LayerSummary, n_floats
 from visionshare.generators.parameters import Parameters
 from visionshare.resources import product
 
@@ -70,7 +70,7 @@ class FeatureFamily(Parameters, Costs):
     """
 
     name: ClassVar[str]
-    #: Families that the constructor takes: "none", "one" or "several".
+    #: Families that the constructor takes: "none" or "several".
     inner_families: ClassVar[str] = "none"
     #: Features that :meth:`block_ids` puts together at most; all of them for None.
     block_size: ClassVar[int | None] = None
@@ -168,15 +168,9 @@ class FeatureFamily(Parameters, Costs):
         Raises
         ------
         InputError
-            If the family takes no others, or not so many.
+            If the family takes no others.
         """
-        if cls.inner_families != "one":
-            raise InputError("family", cls.name, "a family of other families")
-        if len(families) != 1:
-            raise InputError("parts", len(families), "one family")
-        constructor: Any = cls
-        made: FeatureFamily = constructor(families[0])
-        return made
+        raise InputError("family", cls.name, "a family of other families")
 
     def fit_transform(self, images: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
         """Fit the family to images and return their features (n_images, n_features_)."""
@@ -289,7 +283,7 @@ class FeatureFamily(Parameters, Costs):
         size = self.block_size or max(1, len(ids))
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
-    def layers(self) -> list[LayerSummary]:
+    def layer_summaries(self) -> list[LayerSummary]:
         """Return what each layer of the family gives, holds and costs; a family is one layer."""
         held = n_floats(self.to_state()[1].values())
         return [LayerSummary(self.name, (self.n_features_,), None, held, self.macs())]
@@ -297,7 +291,7 @@ class FeatureFamily(Parameters, Costs):
     @property
     def n_parameters(self) -> int:
         """Number of learned numbers: of all layers."""
-        return sum(layer.parameters for layer in self.layers())
+        return sum(layer.parameters for layer in self.layer_summaries())
 
     @property
     def shares_windows(self) -> bool:

@@ -35,22 +35,17 @@ __all__ = [
 
 FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors.family:KernelAnchors",
-    "chains": "visionshare.generators.chains.family:Chains",
-    "channels": "visionshare.generators.channels.family:ChannelMaps",
-    "deslanted": "visionshare.generators.deslanted.family:Deslanted",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
     "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
-    "maps": "visionshare.generators.maps.family:LearnedMaps",
+    "network": "visionshare.generators.layers.network:Network",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",
     "products": "visionshare.generators.products.family:Products",
-    "quantized": "visionshare.generators.quantized.family:QuantizedLayers",
     "sources": "visionshare.generators.sources.family:SourceClassifiers",
     "stumps": "visionshare.generators.stumps.family:Stumps",
     "union": "visionshare.generators.union.family:UnionOfFamilies",
-    "units": "visionshare.generators.units.family:Units",
 }
 _GROUP = "visionshare.families"
 # Names of families, and of the parameters of families, in files that older versions wrote.
@@ -119,7 +114,11 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     InputError
         If the description is of no known family or does not fit together.
     """
+    from visionshare.generators.layers.nested import is_former, network_from_former
+
     state = current_state(state)
+    if is_former(state):
+        return network_from_former(state, arrays)
     return family_class(state.get("family", "")).from_state(state, arrays)
 
 

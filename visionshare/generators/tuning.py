@@ -71,7 +71,7 @@ class QuantizableTunable(Tunable, Protocol):
 
         Parameters
         ----------
-        bits : visionshare.generators.quantized.numbers.Bits
+        bits : visionshare.generators.layers.integers.numbers.Bits
         images : ndarray of shape (n, H, W, C), float32
             Whole multiples of 2^exponents that say how large values become.
         exponents : ndarray of shape (C,), int

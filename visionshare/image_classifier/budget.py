@@ -14,7 +14,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.export.targets.flash import flash_bytes
-from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.recipes import Budget
 from visionshare.recipes.design.cost import cost_of, flash_of
 from visionshare.recipes.design.structure import Structure

@@ -14,7 +14,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation
 from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators import FeatureFamily
-from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits

@@ -10,7 +10,7 @@ import numpy as np
 
 from visionshare.datasets import Augmentation, Preprocessing
 from visionshare.generators import FeatureFamily
-from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.budget import Limits
 from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe

@@ -10,8 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from visionshare.bundled import bundled
-from visionshare.errors import RecipeError
+from visionshare.errors import InputError, RecipeError
 from visionshare.generators import FeatureFamily, family_class, family_names
+from visionshare.generators.layers.family.layer import Features
+from visionshare.generators.layers.layer import Layer
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.registry import layer_class
 from visionshare.names import did_you_mean, nothing_named
 from visionshare.recipes.reading import first_problem, read_toml
 from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
@@ -41,6 +45,8 @@ def _family(
     pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int
 ) -> FeatureFamily:
     """Return the unfitted family of a pool, by its name or by its file in a folder."""
+    if levels < 0:
+        raise RecipeError(f"layers: at most {_DEEPEST_POOL} pools inside each other")
     known = bundled("features")
     path = known.get(pool, folder / pool)
     if not os.path.isfile(path):
@@ -54,10 +60,11 @@ def _family(
         near = did_you_mean(file.family, names)
         raise RecipeError(f"{path}: no family {file.family!r}{near}")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
+    if file.family == Network.name:
+        return _network(path, file.layers, parameters, seed, levels)
     n = len(file.parts)
     fits, takes = {
         "none": (n == 0, "none"),
-        "one": (n == 1, "one"),
         "several": (n >= 1, "one or more"),
     }[family.inner_families]
     if not fits:
@@ -70,6 +77,60 @@ def _family(
     drawn = {"random_state": seed} if "random_state" in own else {}
     given = {key: value for key, value in parameters.items() if key in own}
     return around.set_params(**{**drawn, **given})
+
+
+def _network(
+    path: Path,
+    layers: Sequence[Mapping[str, Any]],
+    changes: Mapping[str, Any],
+    seed: int,
+    levels: int,
+) -> Network:
+    """Return the unfitted network of a pool: its layers, with the changes of a recipe.
+
+    Changes are the whole list as ``layers``, and tables of parameters by a layer's name, which is
+    its key ``name``, or its kind and its number from 1, such as "templates-2".
+    """
+    changes = dict(changes)
+    listed = changes.pop("layers", layers)
+    seed = changes.pop("random_state", seed)
+    if not isinstance(listed, list) or not all(isinstance(layer, Mapping) for layer in listed):
+        raise RecipeError(f"{path}: layers: a list of tables is wanted (got {listed!r})")
+    named = {_name_of(number, layer): layer for number, layer in enumerate(listed, 1)}
+    for name, change in changes.items():
+        if name not in named:
+            near = did_you_mean(name, named)
+            raise RecipeError(f"{path}: unknown layer {name!r}{near}")
+        if not isinstance(change, Mapping):
+            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
+    made = []
+    for name, layer in named.items():
+        values = {key: value for key, value in layer.items() if key != "name"}
+        values |= changes.get(name, {})
+        try:
+            made.append(_layer(path, values, seed, levels))
+        except (InputError, RecipeError) as error:
+            raise RecipeError(f"{path}: layer {name!r}: {error}") from None
+    return Network(made, random_state=seed)
+
+
+def _name_of(number: int, layer: Mapping[str, Any]) -> str:
+    return str(layer.get("name", f"{layer.get('kind')}-{number}"))
+
+
+def _layer(path: Path, values: Mapping[str, Any], seed: int, levels: int) -> Layer:
+    """Return an unfitted layer of a table: its kind and its parameters."""
+    parameters = {key: value for key, value in values.items() if key != "kind"}
+    cls = layer_class(values.get("kind"))
+    if cls.kind == Features.kind:
+        pool = str(parameters.pop("pool", ""))
+        return Features(_family(pool, path.parent, parameters, seed, levels - 1))
+    names = list(cls().get_params())
+    for key in parameters:
+        if key not in names:
+            near = did_you_mean(key, names)
+            raise RecipeError(f"unknown parameter {key!r}{near}")
+    return cls(**parameters)
 
 
 def _own(family: type[FeatureFamily], parts: Sequence[PoolPart]) -> set[str]:

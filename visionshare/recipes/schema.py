@@ -83,12 +83,13 @@ class PoolPart(Section):
 
 
 class PoolFile(Section):
-    """A pool of features: a family and its parameters, or parts that are pools themselves."""
+    """A pool of features: a family and its parameters, parts that are pools, or layers."""
 
     family: str
     description: str = ""
     parameters: dict[str, Any] = Field(default={})
     parts: list[PoolPart] = Field(default=[])
+    layers: list[dict[str, Any]] = Field(default=[])
 
 
 class StorePart(Section):

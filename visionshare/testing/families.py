@@ -204,7 +204,7 @@ def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> N
 
 def _check_layers(fitted: Any) -> None:
     for family in (fitted, fitted.take(_few_ids(fitted))):
-        layers = family.layers()
+        layers = family.layer_summaries()
         assert layers, "layers is empty"
         for layer in layers:
             numbers = (*layer.shape, layer.parameters, layer.macs)

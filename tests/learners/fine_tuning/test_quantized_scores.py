@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, ShareBoost
+from visionshare import CompactClassifier, Deslant, Network, PatchTemplates, ShareBoost, Templates
 from visionshare.errors import InputError
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.tuning import ByteFeatures
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.tuning import ByteNetwork
 from visionshare.learners import FineTuning, Quantization, fine_tune
 from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
@@ -29,8 +29,8 @@ def digits():
 @pytest.fixture(scope="module")
 def greedy(digits):
     images, y = digits[0][:600], digits[1][:600]
-    patches = PatchTemplates(3, 12, 2, masks="cells", padding=0, n_patches=2000)
-    pool = Deslanted(LearnedMaps(patches, 4, 3, 1, n_patches=2000)).fit(images)
+    layers = [Deslant(), Templates(4, 3, n_patches=2000), Templates(12, 3, grid=2, n_patches=2000)]
+    pool = Network(layers).fit(images)
     return ShareBoost(rounds=8).fit(pool.transform(images), y).to_classifier(pool)
 
 
@@ -77,7 +77,7 @@ def test_few_bits_are_learned(greedy, digits):
 @pytest.mark.parametrize("wrap", [None, StandardizedTemplates])
 def test_training_computes_what_the_layers_compute(greedy, digits, wrap):
     images = digits[0][:200]
-    features = ByteFeatures(greedy.family, wrap)
+    features = ByteNetwork(greedy.family, wrap)
     features.quantize(Bits(4, 4), images)
     rng = np.random.default_rng(0)
     for parameter in features.parameters:
@@ -90,7 +90,7 @@ def test_training_computes_what_the_layers_compute(greedy, digits, wrap):
 
 def test_gradients_pass_roundings_unchanged(greedy, digits):
     images = digits[0][:50]
-    features = ByteFeatures(greedy.family)
+    features = ByteNetwork(greedy.family)
     features.quantize(Bits(8, 8), images)
     rng = np.random.default_rng(1)
     G = rng.normal(size=(len(images), greedy.n_features)).astype(np.float32)
@@ -156,5 +156,5 @@ def test_features_that_cannot_be_whole_are_refused(digits):
     images, y = digits[0][:300], digits[1][:300]
     pool = PatchTemplates(3, 12, 2, (2.0,), n_patches=2000).fit(images)
     greedy = ShareBoost(rounds=3).fit(pool.transform(images), y).to_classifier(pool)
-    with pytest.raises(InputError, match="cells"):
+    with pytest.raises(InputError, match="layers of templates"):
         fine_tune(greedy, images, y, QUICK)

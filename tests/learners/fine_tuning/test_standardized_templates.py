@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from visionshare import CompactClassifier, LearnedMaps, PatchTemplates
+from visionshare import CompactClassifier, Network, Templates
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
 
@@ -17,13 +17,13 @@ def images() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def family(images: np.ndarray) -> LearnedMaps:
-    part = PatchTemplates(3, 5, grid=2, masks="cells", padding=0, n_patches=800)
-    return LearnedMaps(part, 3, 3, n_patches=800).fit(images)
+def family(images: np.ndarray) -> Network:
+    layers = [Templates(3, 3, pool=2, n_patches=800), Templates(5, 3, grid=2, n_patches=800)]
+    return Network(layers).fit(images)
 
 
 def test_features_of_templates_of_zero_mean_stay_the_same(family, images):
-    parts = (family.templates_, family.part_.templates_)
+    parts = [layer.templates for layer in family.layers_]
     for templates in parts:
         templates -= templates.mean(axis=(1, 2, 3), keepdims=True)
     features = StandardizedTemplates(family.tunable())
@@ -48,7 +48,7 @@ def test_gradients_are_those_of_finite_differences(family, images, position):
         sums.append(float(np.sum(features.forward(images)[0].astype(np.float64) * G)))
         features.parameters[position] -= np.float32(sign * step) * direction
     found = float(np.sum(gradient * direction))
-    assert_allclose((sums[0] - sums[1]) / (2 * step), found, rtol=0.03)
+    assert_allclose((sums[0] - sums[1]) / (2 * step), found, rtol=0.05)
 
 
 def test_templates_of_a_fine_tuned_classifier_have_zero_mean(family, images):
@@ -57,7 +57,7 @@ def test_templates_of_a_fine_tuned_classifier_have_zero_mean(family, images):
     before = CompactClassifier(family, np.zeros((2, n)), np.zeros(2), np.array([0, 1]))
     settings = FineTuning(2, 16, 1e-2, head="linear", weight_standardization=True)
     after = fine_tune(before, images, y, settings)
-    for templates in (after.family.templates_, after.family.part_.templates_):
-        assert_allclose(templates.mean(axis=(1, 2, 3)), 0, atol=1e-6)
-    assert not np.allclose(after.family.templates_, family.templates_)
+    for layer, first in zip(after.family.layers_, family.layers_, strict=True):
+        assert_allclose(layer.templates.mean(axis=(1, 2, 3)), 0, atol=1e-6)
+        assert not np.allclose(layer.templates, first.templates)
     assert after.macs == before.macs

@@ -336,7 +336,7 @@ def test_units_follow_the_features(greedy, digits, head):
     tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
     errors = [float(np.mean(c.predict(images[1200:]) != y[1200:])) for c in (greedy, tuned)]
     assert errors[1] < 0.8 * errors[0]
-    assert type(tuned.family).name == "units"
+    assert tuned.family.layers_[-1].kind == "units"
     assert tuned.n_features == 20
     each = 8 + (head == "low-rank")
     assert tuned.macs == greedy.family.macs() + 20 * each + 20 * 10

@@ -10,10 +10,12 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
-from visionshare.generators.quantized.family import QuantizedLayers
-from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, UnitLayer
-from visionshare.generators.quantized.packing import packed_bytes
-from visionshare.generators.quantized.rounding import FORMATS
+from visionshare.generators.layers.deslant.integers import IntegerDeslant
+from visionshare.generators.layers.integers.packing import packed_bytes
+from visionshare.generators.layers.integers.rounding import FORMATS
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.layers.units.integers import IntegerUnits
 
 __all__ = ["FLASH_TARGET", "TableSize", "estimated_flash", "family_flash", "flash_bytes"]
 
@@ -59,15 +61,16 @@ def flash_bytes(classifier: CompactClassifier) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from visionshare import PatchTemplates
+    >>> from visionshare import Network, Templates
+    >>> from visionshare.classifier import quantize
     >>> images = np.random.default_rng(0).integers(0, 256, (50, 8, 8), np.uint8)
-    >>> patches = PatchTemplates(3, 8, grid=2, masks="cells", n_patches=500)
-    >>> family = QuantizedLayers(patches, bits=4).fit(images)
+    >>> family = Network([Templates(8, 3, grid=2, n_patches=500)]).fit(images)
     >>> model = CompactClassifier(family, np.ones((2, 32)), np.zeros(2), np.array(["a", "b"]))
+    >>> model = quantize(model, images, bits=4)
     >>> 500 < flash_bytes(model) < 1500
     True
     """
-    if not isinstance(classifier.family, QuantizedLayers):
+    if not (isinstance(classifier.family, Network) and classifier.family.in_whole_numbers):
         accepted = "a classifier that was learned in whole numbers"
         raise InputError("classifier", type(classifier.family).__name__, accepted)
     if find_spec("ziglang") is None or find_spec("elftools") is None:
@@ -86,14 +89,16 @@ def flash_bytes(classifier: CompactClassifier) -> int:
     return read_image(linked).flash
 
 
-def family_flash(family: QuantizedLayers, after: Sequence[TableSize], squares: bool = False) -> int:
+def family_flash(family: Network, after: Sequence[TableSize], squares: bool = False) -> int:
     """Return the estimated flash of a family and tables after it, at last that of the classes."""
-    weighted = [layer for layer in family.layers_ if isinstance(layer, (CellLayer, UnitLayer))]
+    weighted = [
+        layer for layer in family.layers_ if isinstance(layer, (IntegerTemplates, IntegerUnits))
+    ]
     tables = [
         TableSize(len(layer.weights), layer.weights[0].size, layer.bits) for layer in weighted
     ]
-    squares = squares or any(isinstance(layer, UnitLayer) and layer.square for layer in weighted)
-    deslanted = any(isinstance(layer, DeslantLayer) for layer in family.layers_)
+    squares = squares or any(isinstance(layer, IntegerUnits) and layer.square for layer in weighted)
+    deslanted = any(isinstance(layer, IntegerDeslant) for layer in family.layers_)
     return estimated_flash([*tables, *after], deslanted, squares)
 
 

@@ -17,7 +17,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.contributions import Contributions
-from visionshare.generators.layers import LayerSummary
+from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
@@ -236,11 +236,11 @@ class Monomials(FeatureFamily):
             added[bringing] = cost(used, np.concatenate(new), starts)
         return added
 
-    def layers(self) -> list[LayerSummary]:
+    def layer_summaries(self) -> list[LayerSummary]:
         """Return the layers of the factors, then their products."""
         products = len(self._flat[0]) - self.n_features_
         own = LayerSummary(self.name, (self.n_features_,), None, 0, products)
-        return [*self.base_.layers(), own]
+        return [*self.base_.layer_summaries(), own]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the descriptions of the factors."""

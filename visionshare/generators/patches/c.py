@@ -1,4 +1,4 @@
-"""Patch templates in C: feature by feature, in floats or in integers, or side by side in cells."""
+"""Patch templates in C: feature by feature, in floats or in integers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
-from visionshare.generators.cells.c import CellMaxima, emit_cells
-from visionshare.generators.patches.cells import cell_grid
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.whole import quantized_taps
 
@@ -53,15 +51,6 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
     q, (pad_y, pad_x) = family.patch_size, family.pads_
-    grid = cell_grid(family.layout_, family.row_masks_, family.col_masks_)
-    # Integers of bytes and masks have their own sums.
-    if grid is not None and not (writer.bytes and writer.bits is not None):
-        biases = np.zeros(len(family.templates_), np.float32)
-        spec = CellMaxima(
-            (height, width, channels), family.pads_, family.templates_, biases, 1,
-            grid.row_cells, grid.col_cells,
-        )  # fmt: skip
-        return emit_cells(writer, "patches", spec, places=grid.places)
     plain = _tables(family)
     rows, cols = plain.row_masks.shape[1], plain.col_masks.shape[1]
     stride, plane = cols + q - 1, (cols + q - 1) * (rows + q - 1)

@@ -19,13 +19,12 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.clustering import cluster_centers
 from visionshare.generators.contributions import clipped_boxes, seen_boxes
-from visionshare.generators.layers import LayerSummary
+from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.patch_sampling import check_contrast, drawn_patches
-from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
+from visionshare.generators.patches.masks import axis_masks, mask_spans
 from visionshare.generators.patches.restricted import (
-    ChosenPlan,
+    RestrictedPlan,
     added_templates_macs,
-    plan_of,
     templates_macs,
 )
 from visionshare.generators.pictures import Field
@@ -35,7 +34,6 @@ from visionshare.resources import run_blocks, single_threaded_blas, size_text
 __all__ = ["PatchTemplates"]
 
 CONTRASTS = ("none", "mean", "unit")
-MASKS = ("gaussian", "cells")
 
 
 class PatchTemplates(FeatureFamily):
@@ -67,10 +65,6 @@ class PatchTemplates(FeatureFamily):
         Patches drawn from the images for k-means.
     random_state : int, default 0
         Seed.
-    masks : {"gaussian", "cells"}, default "gaussian"
-        Gaussians, or ones on the cells of the grid, which do not overlap: the maximum in each cell,
-        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them. The cells
-        of a template are a group: learners choose them together, at the cost of one template.
 
     Attributes
     ----------
@@ -99,7 +93,7 @@ class PatchTemplates(FeatureFamily):
 
     name: ClassVar[str] = "patches"
     tunable_on_maps: ClassVar[bool] = True
-    _plan: ChosenPlan | None = None
+    _plan: RestrictedPlan | None = None
 
     def __init__(
         self,
@@ -112,7 +106,6 @@ class PatchTemplates(FeatureFamily):
         contrast: str = "unit",
         n_patches: int = 200_000,
         random_state: int = 0,
-        masks: str = "gaussian",
     ) -> None:
         self.patch_size = patch_size
         self.n_templates = n_templates
@@ -123,7 +116,6 @@ class PatchTemplates(FeatureFamily):
         self.contrast = contrast
         self.n_patches = n_patches
         self.random_state = random_state
-        self.masks = masks
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
         """Collect patches from images and cluster them into templates.
@@ -149,18 +141,11 @@ class PatchTemplates(FeatureFamily):
         return self
 
     @property
-    def groups(self) -> np.ndarray | None:
-        """Template of each feature where masks are cells, otherwise None."""
-        return self.layout_[:, 0] if self.masks == "cells" else None
-
-    @property
     def n_widths(self) -> int:
         """Number of grids of masks."""
-        return 1 if self.masks == "cells" else len(self.widths)
+        return len(self.widths)
 
     def _axis_masks(self, positions: int) -> np.ndarray:
-        if self.masks == "cells":
-            return cell_masks(positions, self.grid)
         return axis_masks(positions, self.grid, self.widths, self.cut)
 
     def check_parameters(self) -> None:
@@ -173,7 +158,6 @@ class PatchTemplates(FeatureFamily):
         if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
             raise InputError("cut", self.cut, "a level between 0 and 1")
         check_positive("widths", self.widths)
-        check_choice("masks", self.masks, MASKS)
         check_choice("contrast", self.contrast, CONTRASTS)
 
     def _check_size(self, shape: tuple[int, ...]) -> None:
@@ -225,11 +209,12 @@ class PatchTemplates(FeatureFamily):
         ids = None if features is None else check_features(features, self.n_features_)
         return self._plan_of(ids).transform(check_images(images, self.image_shape_), n_jobs)
 
-    def _plan_of(self, ids: np.ndarray | None) -> ChosenPlan:
+    def _plan_of(self, ids: np.ndarray | None) -> RestrictedPlan:
         if ids is not None:
             return self.take(ids)._plan_of(None)
         if self._plan is None:
-            self._plan = plan_of(self.templates_, self.row_masks_, self.col_masks_, self.layout_)
+            masks = self.row_masks_, self.col_masks_
+            self._plan = RestrictedPlan(self.templates_, *masks, self.layout_)
         return self._plan
 
     def transform_columns(
@@ -312,14 +297,13 @@ class PatchTemplates(FeatureFamily):
         ids = check_features(features, self.n_features_)
         taps = int(np.prod(self.templates_.shape[1:]))
         masks = self.row_masks_, self.col_masks_
-        return templates_macs(self.layout_[ids], *masks, taps, weighted=self.masks != "cells")
+        return templates_macs(self.layout_[ids], *masks, taps)
 
-    def layers(self) -> list[LayerSummary]:
+    def layer_summaries(self) -> list[LayerSummary]:
         """Return one layer: templates, and what is not 0 of the Gaussian masks in use."""
         held = int(self.templates_.size)
-        if self.masks == "gaussian":
-            for masks, used in zip((self.row_masks_, self.col_masks_), (1, 2), strict=True):
-                held += int(np.count_nonzero(masks[np.unique(self.layout_[:, used])]))
+        for masks, used in zip((self.row_masks_, self.col_masks_), (1, 2), strict=True):
+            held += int(np.count_nonzero(masks[np.unique(self.layout_[:, used])]))
         n = len(self.templates_)
         return [LayerSummary(self.name, (self.n_features_,), n, held, self.macs())]
 
@@ -332,7 +316,7 @@ class PatchTemplates(FeatureFamily):
         taps = int(np.prod(self.templates_.shape[1:]))
         layouts = self.layout_[chosen], self.layout_[features]
         masks = self.row_masks_, self.col_masks_
-        return added_templates_macs(*layouts, *masks, taps, weighted=self.masks != "cells")
+        return added_templates_macs(*layouts, *masks, taps)
 
     def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         new = ~np.isin(self.layout_[features, 0], self.layout_[chosen, 0])
@@ -375,9 +359,6 @@ class PatchTemplates(FeatureFamily):
         """Return geometry as plain values; templates, masks and layout as arrays."""
         parameters = self.get_params()
         parameters["widths"] = [float(w) for w in self.widths]
-        # Left out, so that a store knows its pool by the description that it had before cells were.
-        if self.masks == "gaussian":
-            del parameters["masks"]
         state = family_state(self, parameters=parameters, whole_pool=self._whole_pool)
         arrays = {
             "templates": self.templates_,
@@ -393,7 +374,7 @@ class PatchTemplates(FeatureFamily):
     ) -> PatchTemplates:
         """Return the family that :meth:`to_state` described."""
         dimensions = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
-        family = unfitted(cls, state, arrays, dimensions, later=("masks",))
+        family = unfitted(cls, state, arrays, dimensions)
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
         shape = family.image_shape_
@@ -415,9 +396,6 @@ class PatchTemplates(FeatureFamily):
             fits = mask.dtype == np.float32 and mask.shape[1] == positions and (mask >= 0).all()
             if not fits or not (mask > 0).any(axis=1).all():
                 raise InputError(f"{side}_masks", mask.shape, f"masks over {positions} positions")
-            # Cells cost no multiplication: they must be what they are called.
-            if self.masks == "cells" and mask.max(initial=1) * mask[mask > 0].min(initial=1) != 1:
-                raise InputError(f"{side}_masks", "weights", "ones, where masks are cells")
         if layout.shape[1] != 3 or layout.dtype != np.int64:
             raise InputError("layout", layout.shape, "int64 of shape (n, 3)")
         limits = np.array([len(templates), len(masks[0]), len(masks[1])])

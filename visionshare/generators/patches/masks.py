@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["axis_masks", "cell_masks", "mask_spans"]
+__all__ = ["axis_masks", "mask_spans"]
 
 
 def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -> np.ndarray:
@@ -40,22 +40,6 @@ def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -
         reached = (values >= cut) | (distance <= distance.min(axis=1, keepdims=True))
         masks.append(np.where(reached, np.maximum(values, 1e-6), 0.0))
     return np.concatenate(masks).astype(np.float32)
-
-
-def cell_masks(positions: int, grid: int) -> np.ndarray:
-    """Return masks of ones that divide an axis into equal parts, (grid, positions), float32.
-
-    Examples
-    --------
-    >>> cell_masks(5, 2).tolist()
-    [[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]]
-    """
-    cell = np.arange(positions) * grid // positions
-    if positions < grid:
-        # Fewer positions than cells: each cell has the one that is nearest to its middle.
-        cell_of = (2 * np.arange(grid) + 1) * positions // (2 * grid)
-        return (cell_of[:, None] == np.arange(positions)).astype(np.float32)
-    return (cell == np.arange(grid)[:, None]).astype(np.float32)
 
 
 def mask_spans(masks: np.ndarray) -> np.ndarray:

@@ -45,13 +45,9 @@ class PatchPictures(Pictures):
         self._family, self._seen = family, seen
 
     def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return one plate: of features, or of templates whose cells are features together."""
-        if self._family.masks == "cells":
-            templates = list(dict.fromkeys(self._template_of.tolist()))[:SHOWN]
-            stacks = tuple(self._of_template(t, numbers) for t in templates)
-        else:
-            features = range(min(SHOWN, self._family.n_features_))
-            stacks = tuple(self._of_feature(j, numbers[j]) for j in features)
+        """Return one plate, of the first features."""
+        features = range(min(SHOWN, self._family.n_features_))
+        stacks = tuple(self._of_feature(j, numbers[j]) for j in features)
         return [without_silent(Plate(self._heading, self._caption, stacks))]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
@@ -70,14 +66,6 @@ class PatchPictures(Pictures):
     def _of_feature(self, feature: int, number: int) -> Stack:
         rows = self._rows(int(self._template_of[feature]))
         return Stack(str(number), (*rows, Row((self._mask(feature),))))
-
-    def _of_template(self, template: int, numbers: Sequence[int]) -> Stack:
-        of_it = sorted(numbers[int(j)] for j in np.flatnonzero(self._template_of == template))
-        first, last = of_it[0], of_it[-1]
-        if 1 < len(of_it) == last - first + 1:
-            return Stack(f"{first}–{last}", self._rows(template))
-        few = ", ".join(map(str, of_it[:3])) + (" …" if len(of_it) > 3 else "")
-        return Stack(few, self._rows(template))
 
     @property
     def _responses(self) -> Seen:
@@ -101,7 +89,6 @@ class PatchPictures(Pictures):
 
     @property
     def _caption(self) -> str:
-        cells = self._family.masks == "cells"
         order = "In the order in which they were chosen, under the numbers of their features."
         if not self._seen.draws_templates:
             drawn = strongest_caption(self._responses)
@@ -109,10 +96,5 @@ class PatchPictures(Pictures):
             drawn = "Templates: gray is zero."
         else:
             drawn = "Templates: red is positive, blue negative."
-        n = self._family.grid
-        region = (
-            f"A feature is the maximum of the response in one of {n}×{n} cells."
-            if cells
-            else "Last, the mask: where the maximum of its weighted response is taken."
-        )
+        region = "Last, the mask: where the maximum of its weighted response is taken."
         return f"{order} {drawn} {region}"

@@ -6,17 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from visionshare.generators.patches.cells import CellPlan, serves
-from visionshare.generators.patches.chosen_plan import ChosenPlan
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
 from visionshare.resources import run_blocks
 
 __all__ = [
-    "ChosenPlan",
     "RestrictedPlan",
     "added_templates_macs",
-    "plan_of",
     "template_windows",
     "templates_macs",
 ]
@@ -108,13 +104,11 @@ def templates_macs(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     taps: int,
-    weighted: bool = True,
 ) -> int:
     """Return the multiply-accumulates of chosen features.
 
     A template's responses are computed once for all its masks, on rectangles that hold their
-    supports; a mask costs its support once (rows) and its width once (columns), one of ones,
-    which is not ``weighted``, nothing.
+    supports; a mask costs its support once (rows) and its width once (columns).
 
     Examples
     --------
@@ -126,7 +120,7 @@ def templates_macs(
     _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
-    of_masks = ((heights + 1) * widths).sum() if weighted else 0
+    of_masks = ((heights + 1) * widths).sum()
     return int(taps * positions.sum() + of_masks)
 
 
@@ -146,7 +140,6 @@ def added_templates_macs(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     taps: int,
-    weighted: bool = True,
 ) -> np.ndarray:
     """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
 
@@ -157,8 +150,6 @@ def added_templates_macs(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     taps : int
         Multiply-accumulates of a response.
-    weighted : bool, default True
-        Whether masks are more than ones.
 
     Returns
     -------
@@ -186,7 +177,7 @@ def added_templates_macs(
     for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
         there = of_template[int(layout[c, 0])]
         positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
-    of_masks = (heights + 1) * widths if weighted else 0
+    of_masks = (heights + 1) * widths
     return taps * positions + of_masks
 
 
@@ -221,7 +212,7 @@ def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.nd
     return np.column_stack([strips, np.cumsum(sizes) - sizes]), np.stack(rectangle, axis=1)
 
 
-class RestrictedPlan(ChosenPlan):
+class RestrictedPlan:
     """Everything about chosen features that does not depend on the image, made once.
 
     Parameters
@@ -265,6 +256,21 @@ class RestrictedPlan(ChosenPlan):
         self.taps[..., : templates.shape[1]] = templates[self._used].transpose(0, 3, 1, 2)
         self.row_masks, self.col_masks = row_masks, col_masks
 
+    def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return features (n, n_features), float32, of images (n, H, W, C)."""
+        return self._transform(images, n_jobs, np.empty((0, 0), np.int32))
+
+    def transform_with_positions(
+        self, images: np.ndarray, n_jobs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return features, and where each maximum is: (n, n_features), int32.
+
+        A position is row · columns + column of the template's response; −1 where the feature
+        is 0.
+        """
+        positions = np.empty((len(images), self.n_features), np.int32)
+        return self._transform(images, n_jobs, positions), positions
+
     def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
         from visionshare.generators.patches.restricted_kernels import chosen_features_alone
         from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
@@ -284,21 +290,3 @@ class RestrictedPlan(ChosenPlan):
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
-
-
-def plan_of(
-    templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, layout: np.ndarray
-) -> ChosenPlan:
-    """Return how chosen features are computed: window by window, or templates side by side.
-
-    It depends on the features alone, so that an image has the same bits in any batch.
-
-    Parameters
-    ----------
-    templates : ndarray of shape (n_templates, q, q, C), float32
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    layout : ndarray of shape (n_features, 3), int64
-        Template, row mask and column mask of each feature.
-    """
-    plan = CellPlan if serves(layout, row_masks, col_masks) else RestrictedPlan
-    return plan(templates, row_masks, col_masks, layout)

@@ -8,11 +8,7 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import as_lines
-from visionshare.generators.patches.cells import grid_of_cells
-from visionshare.generators.patches.restricted import plan_of
-from visionshare.generators.quantized.layers import CellLayer, Layer
-from visionshare.generators.quantized.numbers import Bits, WholeNumbers
-from visionshare.generators.quantized.rounding import Rounding
+from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
@@ -72,13 +68,9 @@ class TunableTemplates:
                 (copy.row_masks_, copy.col_masks_), self._reached, strict=True
             )
         ]
-        # Cells stay as they are.
-        self._moving_masks = family.masks != "cells"
-        self.parameters: list[np.ndarray] = [copy.templates_ / self._size]
-        self.parameters += logs if self._moving_masks else []
+        self.parameters: list[np.ndarray] = [copy.templates_ / self._size, *logs]
         self.templates = (0,)
-        self._numbers: WholeNumbers | None = None
-        self._plan = plan_of(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
+        self._plan = RestrictedPlan(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
         order = np.argsort(template, kind="stable")
         self._features = np.column_stack([order, copy.layout_[order, 1:]])
@@ -87,13 +79,7 @@ class TunableTemplates:
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, n_features), float32, and where each maximum is."""
         raster = check_images(images, self._family.image_shape_)
-        values, seen = self._plan.transform_with_positions(raster, n_jobs)
-        if self._numbers is not None:
-            rounding = self._rounding(self._numbers)
-            # What is cut off has no gradient.
-            seen[~rounding.inside(values)] = -1
-            values = rounding(values)
-        return values, seen
+        return self._plan.transform_with_positions(raster, n_jobs)
 
     def backward(
         self,
@@ -130,9 +116,8 @@ class TunableTemplates:
                 lines[part], seen[part], G[part], self._features, self._starts,
                 family.row_masks_, family.col_masks_, templates[number],
             )  # fmt: skip
-            if self._moving_masks:
-                of_block = [masks[number] for masks in of_masks]
-                mask_gradients(values[part], seen[part], G[part], *of_block)
+            of_block = [masks[number] for masks in of_masks]
+            mask_gradients(values[part], seen[part], G[part], *of_block)
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         of_templates = templates.sum(axis=0).reshape(family.templates_.shape)
@@ -144,7 +129,7 @@ class TunableTemplates:
     ) -> np.ndarray:  # fmt: skip
         """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32.
 
-        For images of floats, such as the maps of :class:`visionshare.LearnedMaps`.
+        For images of floats, such as the maps of layers before.
         """
         from visionshare.generators.patches.tuning_kernels import add_templates
 
@@ -167,55 +152,12 @@ class TunableTemplates:
 
     def moved(self) -> None:
         """Take on the current parameters."""
-        family, numbers = self._family, self._numbers
-        templates = self.parameters[0] * self._size
-        family.templates_ = templates if numbers is None else numbers.weights(templates)
-        masks = zip(("row_masks_", "col_masks_"), self._reached, self.parameters[1:], strict=False)
+        family = self._family
+        family.templates_ = self.parameters[0] * self._size
+        masks = zip(("row_masks_", "col_masks_"), self._reached, self.parameters[1:], strict=True)
         for name, reached, logs in masks:
             setattr(family, name, np.where(reached, np.exp(logs), np.float32(0)))
         self._plan.set_parameters(family.templates_, family.row_masks_, family.col_masks_)
-
-    def _rounding(self, numbers: WholeNumbers) -> Rounding:
-        """Return the rounding of the features, from that of each template."""
-        rounding = numbers.values
-        return rounding._replace(exponents=rounding.exponents[self._family.layout_[:, 0]])
-
-    def quantize(
-        self, bits: Bits, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Round templates and features from now on; return the exponents of the features."""
-        templates = self.parameters[0] * self._size
-        numbers = WholeNumbers.of(templates, exponents, bits.templates)
-        self._numbers = numbers
-        self.moved()
-        self._numbers = None
-        values, _ = self.forward(images, n_jobs)
-        layout, n = self._family.layout_[:, 0], len(templates)
-        # All features of a template have one exponent.
-        largest = [values[:, layout == t].ravel() for t in range(n)]
-        most = max(map(len, largest))
-        columns = np.stack([np.resize(column, most) for column in largest], axis=1)
-        self._numbers = numbers.measured(columns)
-        return self._rounding(self._numbers).exponents
-
-    def whole_layers(self) -> tuple[list[Layer], np.ndarray]:
-        """Return the layer that computes the features, and where in it each is."""
-        assert self._numbers is not None
-        family, numbers = self._family, self._numbers
-        grid = grid_of_cells(family.layout_, family.row_masks_, family.col_masks_)
-        assert grid is not None
-        rows, cols, channels = (*family.image_shape_, 1)[:3]
-        layer = CellLayer(
-            (rows, cols, channels),
-            numbers.weights.whole(self.parameters[0] * self._size),
-            numbers.bits,
-            np.zeros(len(family.templates_), np.int64),
-            numbers.shifts,
-            family.pads_,
-            grid.row_cells,
-            grid.col_cells,
-        )
-        return [layer], grid.places
 
     def family(self) -> PatchTemplates:
         """Return the family with the current parameters."""

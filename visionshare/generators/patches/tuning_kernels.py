@@ -8,7 +8,14 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cells.gradients import (
+from visionshare.generators.layers.templates.responses import (
+    Canvas,
+    aligned,
+    canvas_of,
+    cut_out,
+    draw,
+)
+from visionshare.generators.layers.templates.sums import (
     Entries,
     Rows,
     add_apart,
@@ -17,7 +24,6 @@ from visionshare.generators.cells.gradients import (
     filled,
     rows_of,
 )
-from visionshare.generators.cells.kernels import Canvas, aligned, canvas_of, cut_out, draw
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 
 __all__ = ["add_templates", "mask_gradients", "template_gradients"]

@@ -178,7 +178,7 @@ def joined(families: Sequence[PatchTemplates]) -> PatchTemplates | None:
         Of images of one shape.
     """
     first = families[0]
-    if len({(part.patch_size, part.padding, part.masks) for part in families}) > 1:
+    if len({(part.patch_size, part.padding) for part in families}) > 1:
         return None
     made = first.take(np.empty(0, np.int64))
     names = ("templates_", "row_masks_", "col_masks_")

@@ -18,7 +18,7 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_flag, check_whole
 from visionshare.generators.contributions import Contributions, whole_boxes
-from visionshare.generators.layers import LayerSummary
+from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
 from visionshare.generators.states import check_state, family_state
@@ -206,7 +206,7 @@ class SourceClassifiers(FeatureFamily):
         each = self.layout_.shape[1] * self.layout_.itemsize
         return each + sizes[self.layout_[features, 0]]
 
-    def layers(self) -> list[LayerSummary]:
+    def layer_summaries(self) -> list[LayerSummary]:
         """Return one layer: all numbers of the sources that are compact classifiers."""
         linear = [source for source in self._sources if isinstance(source, LinearSource)]
         held = sum(s.family.n_parameters + s.weights.size + s.intercept.size for s in linear)

@@ -19,7 +19,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.contributions import Contributions
-from visionshare.generators.layers import LayerSummary
+from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.rates import Rates
@@ -250,12 +250,12 @@ class UnionOfFamilies(FeatureFamily):
             for p, _, ids in self._split(features)
         )
 
-    def layers(self) -> list[LayerSummary]:
+    def layer_summaries(self) -> list[LayerSummary]:
         """Return the layers of all families, one family after the other, with its number."""
         return [
             replace(layer, name=f"{layer.name}, family {p}")
             for p, part in enumerate(self.parts_, 1)
-            for layer in part.layers()
+            for layer in part.layer_summaries()
         ]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:

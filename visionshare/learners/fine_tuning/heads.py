@@ -42,10 +42,14 @@ def with_units(
     >>> with_units(linear, np.eye(4), "hidden", 5, 0).macs
     30
     """
-    from visionshare.generators.units import Units
+    from visionshare.generators.layers.network import with_units as network_with
+    from visionshare.generators.layers.units.layer import drawn_units
 
-    units = Units(None, n_units, UNITS[head], random_state).drawn(classifier.family, X)
-    values = units.activated(X @ units.directions_.T + units.offsets_)
+    drawn = drawn_units(
+        X, (1, 1, X.shape[1]), n_units, UNITS[head], np.random.default_rng(random_state)
+    )
+    family = network_with(classifier.family, drawn)
+    values = drawn.outputs(X)
     deviation = values.std(axis=0)
     # Of standardized units the weights have a variance of 1 / n_units.
     rng = np.random.default_rng([random_state, 2])
@@ -53,5 +57,5 @@ def with_units(
     weights /= np.where(deviation > 0, deviation, 1)
     intercept = -weights @ values.mean(axis=0, dtype=np.float64)
     return replace(
-        classifier, family=units, weights=weights, intercept=intercept, path=(), exit_rule=None
+        classifier, family=family, weights=weights, intercept=intercept, path=(), exit_rule=None
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.quantized.numbers import WholeNumbers
+from visionshare.generators.layers.integers.numbers import WholeNumbers
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 
 __all__ = ["QuantizedScores", "WholeWeights"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from visionshare.errors import InputError
-from visionshare.generators.quantized.rounding import format_of
+from visionshare.generators.layers.integers.rounding import format_of
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.fine_tuning.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
@@ -116,7 +116,7 @@ class FineTuning:
         Seed of the images' order and of those that validate.
     quantization : Quantization, optional
         Few bits that features and weights are learned in, to the end: the classifier then has
-        the family :class:`visionshare.generators.QuantizedLayers`, and whole weights. Floats when
+        a network of integer layers, and whole weights. Floats when
         omitted.
 
     Raises

@@ -42,12 +42,12 @@ class StandardizedTemplates:
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from visionshare import LearnedMaps, PatchTemplates
+    >>> from visionshare import Network, Templates
     >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
-    >>> pool = LearnedMaps(PatchTemplates(3, 4, masks="cells", n_patches=500), 2, 3, n_patches=500)
+    >>> pool = Network([Templates(2, 3, n_patches=500), Templates(4, 3, grid=2, n_patches=500)])
     >>> features = StandardizedTemplates(pool.fit(images).tunable())
     >>> [p.shape for p in features.parameters]
-    [(2, 3, 3, 1), (2,), (4, 3, 3, 2), (2,), (4,)]
+    [(2, 3, 3, 1), (2,), (4, 3, 3, 2), (4,), (2,), (4,)]
     """
 
     def __init__(self, features: Tunable) -> None:

@@ -16,8 +16,8 @@ from visionshare.datasets.intake import as_rasters
 from visionshare.distributed.process_groups import ProcessGroup
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.computed import image_batches
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.tuning import ByteFeatures
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.tuning import ByteNetwork
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.fine_tuning.averaging import Averages
@@ -150,7 +150,7 @@ def bytes_per_image(family: Any) -> float:
     1024.0
     """
     # Of a layer the values, where each maximum was, and the gradients; of an image its floats.
-    held = sum(12.0 * float(np.prod(layer.shape)) for layer in family.layers())
+    held = sum(12.0 * float(np.prod(layer.shape)) for layer in family.layer_summaries())
     return held + 4.0 * float(np.prod(family.image_shape_))
 
 
@@ -193,7 +193,7 @@ class Steps:
         """Return a family's features as the settings move them."""
         wrap = StandardizedTemplates if self.settings.weight_standardization else None
         if self.settings.quantization is not None:
-            return ByteFeatures(family, wrap)
+            return ByteNetwork(family, wrap)
         features: Tunable = family.tunable()
         return features if wrap is None else wrap(features)
 
@@ -289,7 +289,7 @@ class Steps:
         """Round features and weights from now on."""
         quantization = self.settings.quantization
         assert quantization is not None
-        features = cast("ByteFeatures", self.features)
+        features = cast("ByteNetwork", self.features)
         sample = self._sample(epoch, _MEASURED_FOR_BITS)
         part = np.concatenate(self.group.gathered(sample))
         bits = Bits(quantization.template_bits, quantization.weight_bits)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 
 from visionshare.errors import InputError
 from visionshare.export.targets.flash import TableSize, estimated_flash
-from visionshare.generators.deslanted.family import MACS_PER_VALUE
-from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.layers.deslant.layer import MACS_PER_VALUE
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.design.structure import Structure
 
@@ -114,17 +114,15 @@ def cost_of(
     rows, cols = structure.positions(raster)
     taps = structure.n_templates * structure.patch_size**2 * rasters[-1][2]
     features = structure.n_features
-    # Besides what is learned: of each feature, as fine-tuning leaves them, the masks of its rows
-    # and columns, and the ids of template and masks.
-    others = (_FLOAT * (rows + cols) + 3 * _ID) * features
     head = _cost_of_head(structure, n_classes, max_products)
     macs += rows * cols * taps + head.macs
-    parameters += taps + head.parameters
-    one = Cost(macs, parameters, _FLOAT * parameters + others + head.nbytes)
+    parameters += taps + structure.n_templates + head.parameters
+    # Where each feature is in the last layer's output.
+    given = structure.n_units if structure.head in UNITS else features
+    one = Cost(macs, parameters, _FLOAT * parameters + _ID * given + head.nbytes)
     if members == 1:
         return one
     # A mean keeps of each feature whose it is.
-    given = structure.n_units if structure.head in UNITS else features
     nbytes = members * (one.nbytes + _ID * given)
     return Cost(members * one.macs, members * one.parameters, nbytes)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
-from visionshare.generators.channels.formulas import COLORS, GRADIENTS
+from visionshare.generators.layers.channels.formulas import COLORS, GRADIENTS
 from visionshare.learners.fine_tuning.heads import HEADS
 from visionshare.learners.parameters import check_fraction, check_whole_numbers
 
@@ -40,7 +40,7 @@ class Design:
     deslanted : sequence of bool
         Whether the slant of each image is taken out first.
     channels : sequence of sequences of str
-        Channels of the image that the first layer sees, see :class:`visionshare.ChannelMaps`; an
+        Channels of the image that the first layer sees, see :class:`visionshare.Channels`; an
         empty list for the image itself.
     max_features : int, default 600
         Templates times cells at most: the time of choosing them grows with their third power.

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from visionshare.generators.channels import ChannelMaps
-from visionshare.generators.channels.formulas import COLORS, channel_names
+from visionshare.generators.layers.channels.formulas import COLORS, channel_names
+from visionshare.generators.layers.channels.layer import Channels
 from visionshare.learners.fine_tuning.heads import UNITS
 
 __all__ = ["MapLayer", "Structure"]
 
-# Pools by their number of layers of maps; with "deslanted-" before, on images without slant, with
-# "channels-" before, on channels of images.
-_POOLS = ("patches", "layered", "layered-3")
 _N_ORIENTATIONS = 6
 
 
@@ -56,7 +53,7 @@ class Structure:
         Of a head of units; 0 for others.
     deslanted : bool
     channels : tuple of str
-        Of :class:`visionshare.ChannelMaps`, which the first layer sees; none where it sees the
+        Of :class:`visionshare.Channels`, which the first layer sees; none where it sees the
         image itself. Not of images without slant.
 
     Examples
@@ -118,9 +115,7 @@ class Structure:
         """Return the multiply-accumulates of an image's channels."""
         if not self.channels:
             return 0
-        maps = ChannelMaps(None, self.channels, _N_ORIENTATIONS)
-        maps.image_shape_, maps.map_shape_ = raster, self.seen(raster)
-        return int(maps.shared_macs)
+        return Channels(self.channels, _N_ORIENTATIONS).of_shape(raster).macs()
 
     def positions(self, raster: tuple[int, int, int]) -> tuple[int, int]:
         """Return rows and columns of the positions of a template, of an image that it fits."""
@@ -148,24 +143,20 @@ class Structure:
         n_patches : int
             Patches drawn for the templates of each layer.
         """
-        parameters: dict[str, Any] = {
-            "patch_size": self.patch_size,
+        layers: list[dict[str, Any]] = []
+        if self.channels:
+            own = {"channels": list(self.channels), "n_orientations": _N_ORIENTATIONS}
+            layers.append({"kind": "channels", **own})
+        elif self.deslanted:
+            layers.append({"kind": "deslant"})
+        for layer in self.layers:
+            own = {"n_templates": layer.n_maps, "size": layer.size, "pool": layer.pool}
+            layers.append({"kind": "templates", **own, "n_patches": n_patches})
+        last = {
             "n_templates": self.n_templates * templates_per_round,
+            "size": self.patch_size,
             "grid": self.grid,
-            "masks": "cells",
-            "padding": 0,
-            "contrast": "unit",
             "n_patches": n_patches,
         }
-        pool = _POOLS[0]
-        for outer, layer in zip(_POOLS[1:], reversed(self.layers), strict=False):
-            own = {"n_maps": layer.n_maps, "size": layer.size, "pool": layer.pool}
-            parameters = {**own, "padding": 0, "n_patches": n_patches, pool: parameters}
-            pool = outer
-        if self.channels:
-            names = list(self.channels)
-            front = {"channels": names, "n_orientations": _N_ORIENTATIONS, pool: parameters}
-            pool, parameters = f"channels-{pool}", front
-        elif self.deslanted:
-            pool, parameters = f"deslanted-{pool}", {pool: parameters}
-        return {"pool": pool, "parameters": parameters}
+        layers.append({"kind": "templates", **last})
+        return {"pool": "network", "parameters": {"layers": layers}}

@@ -14,8 +14,9 @@ from visionshare.export.targets.flash import (
     family_flash,
     flash_bytes,
 )
-from visionshare.generators.quantized.numbers import Bits
-from visionshare.generators.quantized.tuning import quantized
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.tuning import quantized
 from visionshare.learners import FineTuning
 from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.schema import Recipe
@@ -97,6 +98,7 @@ def _flash(settings: FineTuning, classifier: CompactClassifier, images: np.ndarr
     """Return about the flash of a classifier's features in few bits, under the head's units."""
     assert settings.quantization is not None
     bits = Bits(settings.quantization.template_bits, settings.quantization.weight_bits)
+    assert isinstance(classifier.family, Network)
     family = quantized(classifier.family, images[:_FEW], bits)
     values, after = int(np.prod(family.layers_[-1].out_shape)), []
     if settings.head in UNITS:

@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation
 from visionshare.distributed.blocks import partition_bounds
-from visionshare.generators.quantized.tuning import check_quantizable
+from visionshare.generators.layers.tuning import check_quantizable
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.memory import check_fits
 from visionshare.recipes.run import Run

@@ -1,0 +1,164 @@
+"""Layers of whole numbers against plain sums in Python's own integers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.deslant.integers import IntegerDeslant
+from visionshare.generators.layers.deslant.layer import DeslantLayer
+from visionshare.generators.layers.forward import Forward
+from visionshare.generators.layers.integers.rounding import shifted
+from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.layers.units.integers import IntegerUnits
+
+
+def cell_layer(rng, bits, numbers, pads=(0, 0), shifts=None, size=(7, 6, 2)):
+    n, q = 5, 3
+    rows, cols = (side + 2 * pad - q + 1 for side, pad in zip(size, pads, strict=False))
+    row_cells = np.minimum(np.arange(rows) // 2, 1)
+    col_cells = np.where(np.arange(cols) < 3, np.arange(cols) % 2, -1)
+    return IntegerTemplates(
+        size, rng.choice(numbers, (n, q, q, size[2])), bits, rng.integers(-500, 500, n),
+        np.array([0, 1, 3, 5, 7]) if shifts is None else shifts, pads, row_cells, col_cells,
+    )  # fmt: skip
+
+
+def cells_by_hand(layer, image):
+    (pad_y, pad_x), q = layer.pads, layer.weights.shape[1]
+    wide = np.pad(image.astype(np.int64), ((pad_y, pad_y), (pad_x, pad_x), (0, 0)))
+    out = np.zeros(layer.out_shape, np.int64)
+    for t, (weights, bias, shift) in enumerate(
+        zip(layer.weights, layer.biases, layer.shifts, strict=True)
+    ):
+        for y, r in enumerate(layer.row_cells):
+            for x, c in enumerate(layer.col_cells):
+                if r >= 0 and c >= 0:
+                    total = (wide[y : y + q, x : x + q] * weights).sum() + bias
+                    value = min(255, int(shifted(max(total, 0), shift)))
+                    out[r, c, t] = max(out[r, c, t], value)
+    return out
+
+
+@pytest.mark.parametrize("pads", [(0, 0), (1, 2)])
+@pytest.mark.parametrize(
+    ("bits", "numbers"),
+    [
+        (8, np.arange(-127, 128)),
+        (4, np.arange(-7, 8)),
+        (2, [-3, -1, 1, 3]),
+        ("ternary", [-1, 0, 1]),
+    ],
+)
+def test_cells_are_those_of_plain_sums(bits, numbers, pads):
+    rng = np.random.default_rng(3)
+    layer = cell_layer(rng, bits, numbers, pads)
+    images = rng.integers(0, 256, (6, *layer.in_shape), np.uint8)
+    images[0], images[1] = 0, 255
+    found = layer.transform(images)
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, [cells_by_hand(layer, image) for image in images])
+    assert found.max() == 255, "nothing was cut off"
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_units_are_those_of_plain_sums(square):
+    rng = np.random.default_rng(4)
+    layer = IntegerUnits(
+        (2, 3, 2), rng.integers(-7, 8, (9, 12)), 4, rng.integers(-900, 900, 9),
+        np.arange(9), square,
+    )  # fmt: skip
+    images = rng.integers(0, 256, (20, *layer.in_shape), np.uint8)
+    sums = images.reshape(20, -1).astype(np.int64) @ layer.weights.T + layer.biases
+    if square:
+        expected = shifted(np.square(np.clip(shifted(sums, layer.shifts), -127, 127)), 6)
+    else:
+        expected = shifted(np.maximum(sums, 0), layer.shifts)
+    found = layer.transform(images).reshape(20, 9)
+    assert np.array_equal(found, np.minimum(expected, 255))
+
+
+def deslanted_by_hand(image):
+    """Return a deslanted image (H, W, C), its moments as Python's integers."""
+    rows, cols, _ = image.shape
+    weights = image.astype(int).sum(axis=2)
+    ys, xs = np.arange(rows)[:, None], np.arange(cols)
+    mass, first, second, across, both = (
+        int((weights * factor).sum()) for factor in (1, ys, ys * ys, xs, xs * ys)
+    )
+    spread, lean = second * mass - first * first, both * mass - across * first
+    slant = middle = 0
+    if spread:
+        slant = min(4096, int(Fraction(abs(lean), spread) * 4096)) * (1 if lean > 0 else -1)
+        middle = first * 256 // mass
+    out = np.zeros(image.shape, np.uint8)
+    for y in range(rows):
+        move = slant * (y * 256 - middle) // 4096
+        start, right = move // 256, move % 256
+        for x in range(cols):
+            total = np.full(image.shape[2], 128)
+            if 0 <= x + start < cols:
+                total += (256 - right) * image[y, x + start].astype(int)
+            if 0 <= x + start + 1 < cols:
+                total += right * image[y, x + start + 1].astype(int)
+            out[y, x] = total // 256
+    return out
+
+
+@pytest.mark.parametrize("shape", [(9, 7, 1), (5, 11, 3), (1, 4, 1)])
+def test_deslanted_images_are_those_of_exact_moments(shape):
+    rng = np.random.default_rng(5)
+    images = rng.integers(0, 256, (30, *shape), np.uint8)
+    images[rng.random(images.shape) < 0.8] = 0
+    images[0] = 0
+    images[1] = 255
+    for i in range(min(shape[:2])):
+        images[2, i, i], images[3, i, -1 - i] = 200, 200
+    found = IntegerDeslant(shape).transform(images)
+    assert np.array_equal(found, [deslanted_by_hand(image) for image in images])
+
+
+def test_deslanting_is_close_to_that_of_floats():
+    rng = np.random.default_rng(6)
+    images = np.zeros((20, 28, 28, 1), np.uint8)
+    for image in images:
+        lean = rng.uniform(-0.8, 0.8)
+        for y in range(4, 24):
+            x = int(14 + lean * (y - 14))
+            image[y, x - 1 : x + 2] = rng.integers(100, 256, (3, 1))
+    found = IntegerDeslant((28, 28, 1)).transform(images).astype(int)
+    floats = Forward([DeslantLayer((28, 28, 1))]).outputs(images, 1)
+    assert np.abs(found - floats.astype(int)).max() <= 6
+
+
+def test_a_sum_that_leaves_32_bits_is_refused():
+    weights = np.full((1, 70_000), 127)
+    with pytest.raises(InputError, match="sums up to"):
+        IntegerUnits((1, 1, 70_000), weights, 8, np.zeros(1, int), np.zeros(1, int))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shifts": np.full(5, -1)}, "shifts"),
+        ({"shifts": np.full(5, 31)}, "shifts"),
+        ({"bits": 4}, "weights"),
+        ({"bits": 5}, "bits"),
+        ({"biases": np.zeros(4, int)}, "biases"),
+        ({"biases": np.zeros(5)}, "biases"),
+        ({"pads": (-1, 0)}, "cells"),
+        ({"row_cells": np.zeros(50, int)}, "cells"),
+        ({"row_cells": np.array([0, 2])}, "cells"),
+        ({"in_shape": (7, 6, 3)}, "weights"),
+    ],
+)
+def test_layers_that_do_not_fit_are_refused(change, message):
+    layer = cell_layer(np.random.default_rng(0), 8, np.arange(-127, 128))
+    with pytest.raises(InputError, match=message):
+        IntegerTemplates(**{**vars(layer), **change})
+
+
+def test_images_whose_moments_leave_64_bits_are_refused():
+    with pytest.raises(InputError, match="image_shape"):
+        IntegerDeslant((1000, 1000, 3))

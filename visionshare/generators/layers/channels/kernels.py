@@ -1,0 +1,53 @@
+"""Channels of one image, for chains of layers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.channels.formulas import Formulas
+from visionshare.generators.layers.channels.planes import channels_of_block
+
+__all__ = ["HEADER", "channels_forward"]
+
+# Numbers before the table of the colors' maps, and floats before those of the formulas.
+HEADER = 11
+
+
+@njit(cache=True, nogil=True)
+def channels_forward(
+    x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the channels of an image.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+        One image, flattened: bytes as they are.
+    unit : float32
+        What its values are multiplied with: 1/255 for bytes, otherwise 1.
+    ints, floats : ndarray
+        See :meth:`visionshare.generators.layers.channels.layer.ChannelLayer.code`.
+    out : ndarray of float32
+        The maps, (rows, columns, maps) flattened.
+    """
+    x, floats, out = borrowed(x), borrowed(floats), borrowed(out)
+    height, width, n_values = ints[0], ints[1], ints[2]
+    n_colors, n_orientations, pool, window = ints[6], ints[7], ints[8], ints[9]
+    n_maps = ints[5]
+    ends = 1 + n_colors * n_values
+    formulas = Formulas(
+        floats[1:ends].reshape((n_colors, n_values)),
+        ints[HEADER + 1 : HEADER + 1 + n_colors],
+        ints[10],
+        floats[ends : ends + 4 * n_orientations].reshape((n_orientations, 2, 2)),
+        ints[HEADER],
+        n_maps,
+    )
+    scale = 1.0 if unit == 1 else 1 / 255
+    epsilon = np.float32(floats[0] / scale)
+    factor = np.float32((1.0 if window else scale) / pool**2)
+    images = x.reshape((1, height, width, n_values))
+    maps = out.reshape((1, ints[3], ints[4], n_maps))
+    channels_of_block(images, formulas, window, epsilon, pool, factor, maps)

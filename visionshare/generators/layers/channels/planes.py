@@ -1,0 +1,229 @@
+"""Channels of images: colors, gradients and their orientations, normalized and pooled.
+
+Each image is computed alone, so that the bits of its maps depend on nothing else. Every step goes
+over whole rows of floats. Bytes are taken as they are, and brought between 0 and 1 with the last
+multiplication: until then colors and derivatives are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from visionshare.generators.layers.channels.formulas import Formulas
+
+__all__ = ["channels_of_block"]
+
+
+@njit(cache=True, nogil=True)
+def _planes(image: np.ndarray) -> np.ndarray:
+    """Return the image in planes (C, H + 2, W + 2), float32: its border is repeated once."""
+    H, W, C = image.shape
+    out = np.empty((C, H + 2, W + 2), np.float32)
+    for c in range(C):
+        for y in range(H):
+            line, pixels = out[c, y + 1], image[y]
+            inner = line[1 : W + 1]
+            for x in range(W):
+                inner[x] = np.float32(pixels[x, c])
+            line[0], line[W + 1] = inner[0], inner[W - 1]
+        out[c, 0], out[c, H + 1] = out[c, 1], out[c, H]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _color(planes: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """Write sums of the planes times weights to ``out`` (H, W)."""
+    H, W = out.shape
+    for y in range(H):
+        line = out[y]
+        for c in range(len(weights)):
+            weight, values = weights[c], planes[c, y + 1, 1 : W + 1]
+            if c == 0:
+                for x in range(W):
+                    line[x] = weight * values[x]
+            else:
+                for x in range(W):
+                    line[x] += weight * values[x]
+
+
+@njit(cache=True, nogil=True)
+def _gradients(planes: np.ndarray, along: np.ndarray, down: np.ndarray, size: np.ndarray) -> None:
+    """Write derivatives along x and y, and the magnitude, of the plane with the largest one."""
+    H, W = size.shape
+    half = np.float32(0.5)
+    for y in range(H):
+        dx, dy, best = along[y], down[y], size[y]
+        for c in range(len(planes)):
+            above, below = planes[c, y, 1 : W + 1], planes[c, y + 2, 1 : W + 1]
+            left, right = planes[c, y + 1, :W], planes[c, y + 1, 2:]
+            for x in range(W):
+                u, v = (right[x] - left[x]) * half, (below[x] - above[x]) * half
+                square = u * u + v * v
+                larger = c == 0 or square > best[x]
+                dx[x] = u if larger else dx[x]
+                dy[x] = v if larger else dy[x]
+                best[x] = square if larger else best[x]
+        for x in range(W):
+            best[x] = np.sqrt(best[x])
+
+
+@njit(cache=True, nogil=True)
+def _orientation(along: np.ndarray, down: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
+    """Write how much of each gradient one orientation has, see ``orientation_tables``."""
+    ax, ay, bx, by = table[0, 0], table[0, 1], table[1, 0], table[1, 1]
+    zero = np.float32(0)
+    for y in range(len(out)):
+        dx, dy, line = along[y], down[y], out[y]
+        for x in range(out.shape[1]):
+            a, b = ax * dx[x] + ay * dy[x], bx * dx[x] + by * dy[x]
+            low, high = a if a < b else b, b if a < b else a
+            value = low if low > -high else -high
+            line[x] = value if value > zero else zero
+
+
+@njit(cache=True, nogil=True)
+def _means(plane: np.ndarray, window: int, columns: np.ndarray, out: np.ndarray) -> None:
+    """Write means over windows, as far as they lie in the image, to ``out`` (H, W).
+
+    ``columns`` has W + window floats.
+    """
+    H, W = plane.shape
+    reach = window // 2
+    columns[:] = np.float32(0)
+    for y in range(H):
+        first, last = max(0, y - reach), min(H, y + reach + 1)
+        sums, line = columns[reach : reach + W], out[y]
+        sums[:] = plane[first]
+        for row in range(first + 1, last):
+            values = plane[row]
+            for x in range(W):
+                sums[x] += values[x]
+        line[:] = columns[:W]
+        for dx in range(1, window):
+            values = columns[dx : dx + W]
+            for x in range(W):
+                line[x] += values[x]
+        for x in range(W):
+            n = (last - first) * (min(W, x + reach + 1) - max(0, x - reach))
+            line[x] /= np.float32(n)
+
+
+@njit(cache=True, nogil=True)
+def _contrast(
+    plane: np.ndarray, window: int, epsilon: np.float32, columns: np.ndarray, means: np.ndarray,
+    squares: np.ndarray,
+) -> None:  # fmt: skip
+    """Subtract the local mean from a plane, and divide what is left by its local deviation."""
+    H, W = plane.shape
+    _means(plane, window, columns, means)
+    for y in range(H):
+        values, mean, square = plane[y], means[y], squares[y]
+        for x in range(W):
+            values[x] -= mean[x]
+            square[x] = values[x] * values[x]
+    _means(squares, window, columns, means)
+    for y in range(H):
+        values, mean = plane[y], means[y]
+        for x in range(W):
+            values[x] /= np.sqrt(mean[x]) + epsilon
+
+
+@njit(cache=True, nogil=True)
+def _divided(plane: np.ndarray, by: np.ndarray, epsilon: np.float32) -> None:
+    """Divide a plane by another one, plus epsilon."""
+    for y in range(len(plane)):
+        values, size = plane[y], by[y]
+        for x in range(plane.shape[1]):
+            values[x] /= size[x] + epsilon
+
+
+@njit(cache=True, nogil=True)
+def _pooled(
+    plane: np.ndarray, pool: int, factor: np.float32, line: np.ndarray, out: np.ndarray
+) -> None:
+    """Write sums over cells times a factor to ``out`` (rows, columns)."""
+    for y in range(len(out)):
+        line[:] = plane[y * pool]
+        for dy in range(1, pool):
+            values = plane[y * pool + dy]
+            for x in range(len(line)):
+                line[x] += values[x]
+        for x in range(out.shape[1]):
+            total = line[x * pool]
+            for dx in range(1, pool):
+                total += line[x * pool + dx]
+            out[y, x] = total * factor
+
+
+@njit(cache=True, nogil=True)
+def _of_colors(
+    planes: np.ndarray, formulas: Formulas, window: int, epsilon: np.float32, pool: int,
+    factor: np.float32, out: np.ndarray,
+) -> None:  # fmt: skip
+    H, W = planes.shape[1] - 2, planes.shape[2] - 2
+    plane, line = np.empty((H, W), np.float32), np.empty(W, np.float32)
+    means, squares = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
+    columns = np.empty(W + window, np.float32)
+    for k in range(len(formulas.colors)):
+        _color(planes, formulas.colors[k], plane)
+        if window:
+            _contrast(plane, window, epsilon, columns, means, squares)
+        _pooled(plane, pool, factor, line, out[..., formulas.color_maps[k]])
+
+
+@njit(cache=True, nogil=True)
+def _of_gradients(
+    planes: np.ndarray, formulas: Formulas, window: int, epsilon: np.float32, pool: int,
+    factor: np.float32, out: np.ndarray,
+) -> None:  # fmt: skip
+    H, W = planes.shape[1] - 2, planes.shape[2] - 2
+    along, down = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
+    size, means = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
+    plane, line = np.empty((H, W), np.float32), np.empty(W, np.float32)
+    _gradients(planes, along, down, size)
+    if window:
+        _means(size, window, np.empty(W + window, np.float32), means)
+    for k in range(len(formulas.orientations)):
+        _orientation(along, down, formulas.orientations[k], plane)
+        if window:
+            _divided(plane, means, epsilon)
+        _pooled(plane, pool, factor, line, out[..., formulas.orientation_map + k])
+    if formulas.magnitude_map >= 0:
+        if window:
+            _divided(size, means, epsilon)
+        _pooled(size, pool, factor, line, out[..., formulas.magnitude_map])
+
+
+@njit(cache=True, nogil=True)
+def channels_of_block(
+    images: np.ndarray,
+    formulas: Formulas,
+    window: int,
+    epsilon: np.float32,
+    pool: int,
+    factor: np.float32,
+    out: np.ndarray,
+) -> None:
+    """Write the channels of images.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W, C), uint8 or float32
+    formulas : Formulas
+    window : int
+        Side of the windows of local normalization; 0 for none.
+    epsilon : float32
+        Added to what normalization divides by, in units of the pixels.
+    pool : int
+        Side of a cell.
+    factor : float32
+        What sums over cells are multiplied with.
+    out : ndarray of shape (n, h, w, n_maps), float32
+    """
+    for i in range(len(images)):
+        planes = _planes(images[i])
+        if len(formulas.colors):
+            _of_colors(planes, formulas, window, epsilon, pool, factor, out[i])
+        if formulas.magnitude_map >= 0 or len(formulas.orientations):
+            _of_gradients(planes, formulas, window, epsilon, pool, factor, out[i])

@@ -1,0 +1,50 @@
+"""Depthwise templates in C: row by row, tap after tap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from visionshare.codegen.c_text import integer_type
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.quantization import quantize_rows
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
+
+__all__ = ["emit"]
+
+
+def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
+    """Return the unit of the maxima, which hands them to another unit."""
+    height, width, channels = layer.in_shape
+    down, across, n = layer.out_shape
+    q, (pad_y, pad_x) = layer.templates.shape[1], layer.pads
+    taps: np.ndarray = layer.templates
+    tables = {
+        "biases": layer.biases,
+        "sources": layer.sources,
+        "row_cells": layer.row_cells,
+        "col_cells": layer.col_cells,
+    }
+    tap_type = "float"
+    if writer.bits is not None:
+        # Sums are of floats, whatever the taps are.
+        taps, scales = quantize_rows(taps, writer.bits)
+        tables["scales"] = scales.astype(np.float32)
+        tap_type = integer_type(taps)
+    tables["taps"] = taps.ravel()
+    values = {
+        "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
+        "n": n, "size": q, "rows": len(layer.row_cells), "cols": len(layer.col_cells),
+        "cells": down * across, "across": across, "part": inner.name, "tap_type": tap_type,
+        "line": width + 2 * pad_x, "unit": np.float32(1 / 255 if writer.bytes else 1),
+    }  # fmt: skip
+    work = {
+        "maxima": WorkArray("float", down * across * n),
+        "plane": WorkArray("float", (height + 2 * pad_y) * (width + 2 * pad_x)),
+        "sums": WorkArray("float", len(layer.col_cells)),
+    }
+    return writer.unit(__file__, "depthwise", tables, values, work, (inner,))

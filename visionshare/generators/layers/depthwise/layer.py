@@ -1,0 +1,189 @@
+"""A layer of templates that see one channel each: few multiplications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.checks import check_whole
+from visionshare.generators.layers.layer import LayerCode, Selection, Shape
+from visionshare.generators.layers.states import int_vector
+from visionshare.generators.layers.templates.fitting import sampled_templates
+from visionshare.generators.layers.templates.layer import TemplateLayer, Templates
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.codegen.onnx_graph import Graph
+
+__all__ = ["Depthwise", "DepthwiseLayer"]
+
+
+@dataclass(frozen=True, eq=False)
+class DepthwiseLayer(TemplateLayer):
+    """Templates of one channel each; otherwise as :class:`TemplateLayer`.
+
+    Parameters
+    ----------
+    in_shape, templates, biases, pads, row_cells, col_cells
+        As there; templates are (n, q, q, 1).
+    sources : ndarray of shape (n,), int64
+        The channel that each template sees.
+    """
+
+    kind: ClassVar[str] = "depthwise"
+    sources: np.ndarray
+
+    def take(self, outputs: np.ndarray) -> Selection:
+        """Return the templates in use, and the channels that they see."""
+        smaller, places, _ = super().take(outputs)
+        used = np.unique(outputs % len(self.templates))
+        assert isinstance(smaller, DepthwiseLayer)
+        kept = replace(smaller, sources=self.sources[used])
+        return Selection(kept, places, np.unique(kept.sources))
+
+    def take_channels(self, channels: np.ndarray) -> DepthwiseLayer:
+        """Return the layer for inputs that have only these channels, ascending."""
+        rows, columns, _ = self.in_shape
+        sources = np.searchsorted(channels, self.sources)
+        return replace(self, in_shape=(rows, columns, len(channels)), sources=sources)
+
+    @cached_property
+    def code(self) -> LayerCode:
+        """The layer as compiled functions read it."""
+        rows, columns = len(self.row_cells), len(self.col_cells)
+        n, q = self.templates.shape[:2]
+        header = [*self.in_shape, *self.pads, n, q, rows, columns, self.out_shape[1]]
+        parts = [header, self.row_cells, self.col_cells, self.sources]
+        ints = np.concatenate([np.asarray(part, np.int64) for part in parts])
+        height, width = (
+            side + 2 * pad for side, pad in zip(self.in_shape[:2], self.pads, strict=True)
+        )
+        return LayerCode(ints, self._floats, height * width + columns)
+
+    @property
+    def _floats(self) -> np.ndarray:
+        return np.concatenate([self.biases, self.templates.ravel()]).astype(np.float32)
+
+    def code_with(self, known: LayerCode) -> LayerCode:
+        """Return the code, from that of a layer that has the same cells and other templates."""
+        return known._replace(floats=self._floats)
+
+    def place_starts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows and columns of positions, whose numbers places are."""
+        columns = len(self.col_cells)
+        return places // columns, places % columns
+
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return the template of the output, the channel that it sees, and its cell."""
+        channel = int(self.sources[int(output) % len(self.sources)])
+        return super().describe(output) | {"channel": channel}
+
+    def to_state(self) -> dict[str, Any]:
+        """Return pads, cells and channels."""
+        return super().to_state() | {"sources": self.sources.tolist()}
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
+    ) -> DepthwiseLayer:
+        """Return the layer that :meth:`to_state` described."""
+        plain = TemplateLayer.from_state(state, arrays, (*in_shape[:2], 1))
+        sources = int_vector(state, "sources")
+        inside = (sources >= 0).all() and (sources < in_shape[2]).all()
+        if len(sources) != len(plain.templates) or not inside:
+            raise InputError("sources", sources.tolist()[:20], f"channels below {in_shape[2]}")
+        return cls(
+            in_shape, plain.templates, plain.biases, plain.pads, plain.row_cells,
+            plain.col_cells, sources,
+        )  # fmt: skip
+
+    def to_c(self, writer: Writer, inner: Unit) -> Unit:
+        """Return the unit of the maxima, which hands them to another unit."""
+        from visionshare.generators.layers.depthwise.c import emit
+
+        return emit(self, writer, inner)
+
+    def to_onnx(self, images: str, graph: Graph) -> str:
+        """Return the name of the maxima in a graph."""
+        from visionshare.generators.layers.depthwise.onnx import emit
+
+        return emit(self, images, graph)
+
+
+class Depthwise(Templates):
+    """Templates that see one channel each, as many for every channel.
+
+    Parameters
+    ----------
+    multiplier : int, default 1
+        Templates per channel.
+    size, pool, grid, padding, contrast, n_patches
+        As of :class:`Templates`.
+
+    References
+    ----------
+    A. G. Howard et al., "MobileNets: efficient convolutional neural networks for mobile vision
+    applications", 2017, §3.1.
+
+    Examples
+    --------
+    >>> images = np.random.default_rng(0).random((5, 9, 9, 2), np.float32)
+    >>> layer = Depthwise(3, 3, n_patches=900).fit(images, None, np.random.default_rng(0))
+    >>> layer.out_shape, layer.sources.tolist()
+    ((7, 7, 6), [0, 0, 0, 1, 1, 1])
+    """
+
+    kind: ClassVar[str] = "depthwise"
+
+    def __init__(
+        self,
+        multiplier: int = 1,
+        size: int = 3,
+        pool: int = 1,
+        grid: int | None = None,
+        padding: int = 0,
+        contrast: str = "none",
+        n_patches: int = 20_000,
+    ) -> None:
+        self.multiplier = multiplier
+        self.size = size
+        self.pool = pool
+        self.grid = grid
+        self.padding = padding
+        self.contrast = contrast
+        self.n_patches = n_patches
+
+    @property
+    def n_templates(self) -> int:  # type: ignore[override]
+        """Templates that are learned at a time: those of a channel."""
+        return self.multiplier
+
+    def check_parameters(self) -> None:
+        """Check all parameters without images."""
+        check_whole("multiplier", self.multiplier, most=1024)
+        super().check_parameters()
+
+    def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> DepthwiseLayer:
+        """Return templates that are centers of the patches of each channel."""
+        rows, columns, channels = (int(side) for side in inputs.shape[1:])
+        pads, row_cells, col_cells = self.geometry((rows, columns))
+        # Patches of few images: their channels are computed together.
+        which = np.linspace(0, len(inputs) - 1, min(len(inputs), 500)).astype(np.int64)
+        seen = np.asarray(inputs[which])
+        templates = [
+            sampled_templates(
+                seen[..., channel : channel + 1], self.size, pads, self.multiplier,
+                self.n_patches, self.contrast, rng,
+            )
+            for channel in range(channels)
+        ]  # fmt: skip
+        sources = np.repeat(np.arange(channels), self.multiplier)
+        biases = np.zeros(len(sources), np.float32)
+        shape = (rows, columns, channels)
+        every = np.concatenate(templates)
+        return DepthwiseLayer(shape, every, biases, pads, row_cells, col_cells, sources)

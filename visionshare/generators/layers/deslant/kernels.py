@@ -1,0 +1,76 @@
+"""The shear that takes the slant out of an image."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from visionshare.generators.borrowed import borrowed
+
+__all__ = ["deslant_forward", "slant_of"]
+
+
+@njit(cache=True, nogil=True)
+def slant_of(image: np.ndarray) -> tuple[float, float]:
+    """Return the slant of an image, in [−1, 1], and the row of its center of mass.
+
+    The slant is the slope of the columns' mean over the rows: Σ w (x − x̄)(y − ȳ) / Σ w (y − ȳ)².
+    """
+    H, W, C = image.shape
+    mass = first = second = across = both = 0.0
+    for y in range(H):
+        row = moment = 0.0
+        for x in range(W):
+            w = 0.0
+            for c in range(C):
+                w += max(np.float64(image[y, x, c]), 0.0)
+            row += w
+            moment += w * x
+        mass += row
+        first += row * y
+        second += row * y * y
+        across += moment
+        both += moment * y
+    if mass <= 0:
+        return 0.0, 0.0
+    middle = first / mass
+    spread = second - first * middle
+    # One row has no slant, whatever rounding makes of its spread.
+    if spread <= 1e-9 * second:
+        return 0.0, middle
+    return min(max((both - across * middle) / spread, -1.0), 1.0), middle
+
+
+@njit(cache=True, nogil=True)
+def deslant_forward(x: np.ndarray, half: np.float32, ints: np.ndarray, out: np.ndarray) -> None:
+    """Write an image whose rows are moved so that its slant goes; what moves in is 0.
+
+    Parameters
+    ----------
+    x, out : ndarray of float32
+        One image, flattened.
+    half : float32
+        0.5 for whole numbers, which stay whole (rounded, halves up); 0 otherwise.
+    ints : ndarray of int64
+        Rows, columns and channels.
+    """
+    x, out = borrowed(x), borrowed(out)
+    H, W, C = ints[0], ints[1], ints[2]
+    image, moved = x.reshape((H, W, C)), out.reshape((H, W, C))
+    slant, middle = slant_of(image)
+    for y in range(H):
+        move = slant * (y - middle)
+        whole = np.floor(move)
+        right = np.float32(move - whole)
+        left = np.float32(1) - right
+        start = int(whole)
+        for x0 in range(W):
+            a = x0 + start
+            b = a + 1
+            for c in range(C):
+                value = half
+                if 0 <= a < W:
+                    value += left * image[y, a, c]
+                if 0 <= b < W:
+                    value += right * image[y, b, c]
+                moved[y, x0, c] = np.floor(value) if half > 0 else value

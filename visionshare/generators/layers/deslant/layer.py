@@ -1,0 +1,120 @@
+"""A layer that takes the slant out of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.contributions import clipped_boxes
+from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.codegen.onnx_graph import Graph
+
+__all__ = ["MACS_PER_VALUE", "Deslant", "DeslantLayer"]
+
+#: Sums of a row's values and of their moments, and the two pixels that each one is made of.
+MACS_PER_VALUE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class DeslantLayer(Fitted):
+    """Images whose rows are moved so that their slant goes.
+
+    Parameters
+    ----------
+    in_shape : tuple of int
+    """
+
+    kind: ClassVar[str] = "deslant"
+    keeps_bytes: ClassVar[bool] = True
+    in_shape: Shape
+
+    @property
+    def out_shape(self) -> Shape:
+        """That of the inputs."""
+        return self.in_shape
+
+    def macs(self, outputs: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates per image."""
+        return MACS_PER_VALUE * int(np.prod(self.in_shape))
+
+    @property
+    def code(self) -> LayerCode:
+        """The layer as compiled functions read it."""
+        return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.float32), 0)
+
+    def take(self, outputs: np.ndarray) -> Selection:
+        """Return the whole layer: every row needs all of the image."""
+        return Selection(self, outputs)
+
+    def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the smallest boxes of the image that hold the sheared ones."""
+        from visionshare.generators.layers.deslant.kernels import slant_of
+
+        slant, middle = slant_of(np.asarray(inputs).reshape(self.in_shape))
+        top = slant * (boxes[:, 0] - middle)
+        bottom = slant * (boxes[:, 1] - 1 - middle)
+        # A moved pixel lies between two others.
+        least = np.floor(np.minimum(top, bottom))
+        most = np.ceil(np.maximum(top, bottom))
+        moved = np.stack([boxes[:, 0], boxes[:, 1], boxes[:, 2] + least, boxes[:, 3] + most], 1)
+        return clipped_boxes(moved, self.in_shape)
+
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return the pixel."""
+        return {"kind": "deslanted pixel", "pixel": np.unravel_index(int(output), self.in_shape)}
+
+    def to_state(self) -> dict[str, Any]:
+        """Return nothing: the inputs' shape says all."""
+        return {}
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
+    ) -> DeslantLayer:
+        """Return the layer."""
+        return cls(in_shape)
+
+    def to_c(self, writer: Writer, inner: Unit) -> Unit:
+        """Return the unit that deslants, and hands the image to another unit."""
+        from visionshare.generators.layers.deslant.c import emit
+
+        return emit(self, writer, inner)
+
+    def to_onnx(self, images: str, graph: Graph) -> str:
+        """Return the name of the deslanted images in a graph."""
+        from visionshare.generators.layers.deslant.onnx import emit
+
+        return emit(self, images, graph)
+
+
+class Deslant(Layer):
+    """Rows are moved so that the slant of what an image shows goes: for handwriting.
+
+    The shear is along the rows, about the center of mass, by the slope of the columns' mean over
+    the rows, at most 1. Values are weights: light ink on a dark ground.
+
+    Examples
+    --------
+    >>> leaning = np.eye(5, dtype=np.uint8)[None, :, :, None]
+    >>> Deslant().fit(leaning, None, np.random.default_rng(0)).out_shape
+    (5, 5, 1)
+    """
+
+    kind: ClassVar[str] = "deslant"
+
+    def __init__(self) -> None:
+        pass
+
+    def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> DeslantLayer:
+        """Return the layer: nothing is learned."""
+        rows, columns, channels = (int(side) for side in inputs.shape[1:])
+        if rows == 1:
+            raise InputError("images", inputs.shape, "images of shape (n, H, W) or (n, H, W, C)")
+        return DeslantLayer((rows, columns, channels))

@@ -1,0 +1,172 @@
+"""Layers of integers of few bits: bytes in, bytes out, the same bits on every machine."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.integers.packing import packed, packed_bytes, unpacked
+from visionshare.generators.layers.integers.rounding import FORMATS, format_of
+from visionshare.generators.layers.layer import Fitted
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+
+__all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes"]
+
+# Sums have 32 bits; larger shifts leave nothing of them.
+_LARGEST_SUM, _LARGEST_SHIFT = 2**31 - 1, 30
+_LARGEST_TABLE = 2**26
+_LARGEST_SIDE = 65536
+
+
+def as_bytes(images: np.ndarray) -> np.ndarray:
+    """Return checked images as uint8; floats from 0 to 1 become bytes, to the nearest, halves up.
+
+    Examples
+    --------
+    >>> as_bytes(np.array([-1.0, 0.5, 2.0], np.float32)).tolist()
+    [0, 128, 255]
+    """
+    if images.dtype == np.uint8:
+        return images
+    scaled = np.floor(np.clip(images, 0, 1) * np.float32(255) + np.float32(0.5))
+    return np.asarray(scaled, np.uint8)
+
+
+class IntegerLayer(Fitted):
+    """What a layer computes of images (n, H, W, C), uint8."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables, packed as C holds them."""
+        return 0
+
+    @abstractmethod
+    def transform(self, images: np.ndarray) -> np.ndarray:
+        """Return the layer's bytes (n, *out_shape) for images (n, *in_shape), uint8."""
+
+    def to_c(self, writer: Writer, inner: Unit) -> Unit:
+        """Refuse: :mod:`visionshare.generators.layers.integers.c` writes all layers at once."""
+        raise InputError("layers", "integers and floats", "layers of integers alone")
+
+
+class WeightedIntegerLayer(IntegerLayer):
+    """A layer of weighted sums, each with a bias and a shift.
+
+    Attributes
+    ----------
+    bits : {8, 4, 2, "ternary"}
+        Of the weights.
+    weights : ndarray of shape (n, ...), int
+    biases, shifts : ndarray of shape (n,), int
+    """
+
+    bits: int | str
+    weights: np.ndarray
+    biases: np.ndarray
+    shifts: np.ndarray
+
+    def _check_sums(self) -> None:
+        """Check numbers and their range: no sum leaves 32 bits."""
+        n = len(self.weights)
+        accepted = f"a vector of {n} whole numbers"
+        for name, values in (("biases", self.biases), ("shifts", self.shifts)):
+            if values.shape != (n,) or values.dtype.kind not in "iu":
+                raise InputError(name, values.shape, accepted)
+        numbers = format_of("bits", self.bits)
+        if n == 0 or self.weights.dtype.kind not in "iu" or not numbers.holds(self.weights):
+            raise InputError("weights", self.weights.dtype, f"whole numbers of bits = {self.bits}")
+        if self.shifts.min() < 0 or self.shifts.max() > _LARGEST_SHIFT:
+            given = (int(self.shifts.min()), int(self.shifts.max()))
+            raise InputError("shifts", given, f"0 to {_LARGEST_SHIFT}")
+        sizes = 255 * np.abs(self.weights.reshape(n, -1).astype(np.int64)).sum(axis=1)
+        largest = int((sizes + np.abs(self.biases.astype(np.int64))).max())
+        # The half that is added before a shift fits too.
+        if largest + (1 << _LARGEST_SHIFT - 1) > _LARGEST_SUM:
+            raise InputError("weights", f"sums up to {largest}", "sums of 31 bits")
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights, biases and shifts."""
+        return int(self.weights.size + self.biases.size + self.shifts.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables, packed as C holds them."""
+        # Each template begins with a byte of its own.
+        each = packed_bytes(self.weights[0].size, self.bits)
+        of_bias = 2 if np.abs(self.biases).max() < 2**15 else 4
+        return len(self.weights) * (each + of_bias + 1)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights, packed; eight bytes of them are a number of 64 bits. Biases and shifts."""
+        data = packed(self.weights, self.bits)
+        words = np.zeros(-(-len(data) // 8) * 8, np.uint8)
+        words[: len(data)] = data
+        return {
+            "weights": words.view("<i8").astype(np.int64),
+            "biases": self.biases.astype(np.int64),
+            "shifts": self.shifts.astype(np.int64),
+        }
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the bits and the shape of the weights."""
+        return {"bits": self.bits, "weights": [int(side) for side in self.weights.shape]}
+
+
+def weighted_values(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return weights, bits, biases and shifts of a description.
+
+    Raises
+    ------
+    InputError
+        If they are missing, damaged or too large.
+    """
+    bits = state.get("bits")
+    if isinstance(bits, (list, dict)):
+        raise InputError("bits", bits, "8, 4, 2 or 'ternary'")
+    format_of("bits", bits)  # type: ignore[arg-type]
+    return {
+        "weights": _weights(state.get("weights"), bits, arrays),
+        "bits": bits,
+        "biases": whole_vector(arrays, "biases"),
+        "shifts": whole_vector(arrays, "shifts"),
+    }
+
+
+def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    sides = shape if isinstance(shape, list) and 2 <= len(shape) <= 4 else [None]
+    if not all(type(side) is int and 1 <= side <= _LARGEST_SIDE for side in sides):
+        raise InputError("weights", shape, "a shape")
+    n = int(np.prod(shape, dtype=np.float64))
+    words = whole_vector(arrays, "weights", most=2**63)
+    n_bytes = packed_bytes(n, bits)
+    if n > _LARGEST_TABLE or len(words) != -(-n_bytes // 8):
+        raise InputError("weights", len(words), f"words for {shape} numbers of bits = {bits}")
+    numbers = unpacked(words.astype("<i8").view(np.uint8)[:n_bytes], bits, n)
+    if not FORMATS[bits].holds(numbers):
+        raise InputError("weights", "others", f"numbers of bits = {bits}")
+    return numbers.reshape(shape)
+
+
+def whole_vector(arrays: Mapping[str, np.ndarray], name: str, most: int = 2**31) -> np.ndarray:
+    """Return a vector of int64 of a description.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a number is not below ``most``.
+    """
+    array = arrays.get(name)
+    if array is None or array.ndim != 1 or array.dtype != np.int64:
+        given = None if array is None else f"{array.dtype} of shape {array.shape}"
+        raise InputError(name, given, "a vector of int64")
+    if most < 2**63 and len(array) and np.abs(array).max() >= most:
+        raise InputError(name, "larger numbers", f"numbers below {most}")
+    return array

@@ -1,0 +1,270 @@
+"""Features in whole numbers in C: layer by layer, template by template, in memory that is shared.
+
+One function computes every layer. What a template holds is unpacked once and slides over the
+image, at two positions at a time where a cell has more than one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from visionshare.codegen.c_text import integer_type, table
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.errors import InputError
+from visionshare.generators.layers.integers.memory import (
+    Image,
+    deslant_source,
+    edges_of,
+    parts,
+    place_of,
+    plan_memory,
+)  # fmt: skip
+from visionshare.generators.layers.integers.packing import PER_BYTE, packed, packed_bytes
+from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.layers.units.integers import IntegerUnits
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.generators.layers.integers.scores import ScoreTable
+    from visionshare.generators.layers.network import Network
+
+__all__ = ["emit", "emit_scores"]
+
+# Sizes in tables are of 16 bits.
+_LARGEST_SIZE = 65535
+# Values of a piece whose sums of two templates are worth being taken apart; products of a turn.
+_SHORTEST, _MOST_UNROLLED = 4, 6
+# Those of a turn where an instruction has two of them, of a template alone.
+_OF_PAIRS = 4
+# Beside smaller tables a second function of sums would be much of the flash.
+_SMALL_TABLES = 3000
+# Ternary numbers have no number of bits.
+_KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
+
+
+class _Pieces(NamedTuple):
+    """Templates in rows, of which some have one sum of 16 bits, and parts of a row, each a row."""
+
+    rows: int
+    together: int
+    parts: int
+    length: int
+
+
+class _Loop(NamedTuple):
+    """How rows are summed: values of a turn; whether rows are in parts, and have a rest."""
+
+    unroll: int
+    split: bool
+    rest: bool
+
+    def shape(self, pieces: _Pieces, line: int) -> list[int]:
+        """Return what stands in the structure of a shape, for the values of a row of the input."""
+        turns, rest = divmod(pieces.length, self.unroll)
+        # Vectors have a single row.
+        gap = max(0, line - pieces.parts * pieces.length)
+        shape = [pieces.rows, pieces.together, turns, gap, pieces.rows * pieces.length]
+        return _checked([*shape, *[pieces.parts] * self.split, *[rest] * self.rest])
+
+
+class _LayerInC(NamedTuple):
+    """A layer in the template: what stands in its structure, in order."""
+
+    shape: list[int]
+    sizes: list[int]
+    kind: int
+    square: int
+    edges: bool
+
+
+def emit(family: Network, writer: Writer) -> Unit:
+    """Return the unit of the features, as floats."""
+    return _emitted(family, writer, None)
+
+
+def emit_scores(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
+    """Return the unit of whole scores: ``static void name(image, work, scores)``."""
+    return _emitted(family, writer, scores)
+
+
+def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit:
+    weighted, deslant, images = parts(family)
+    from_floats = not writer.bytes
+    direct = deslant is None and not from_floats and not images[0].clear
+    templates = [layer.weights.reshape(len(layer.weights), _rows(layer), -1) for layer in weighted]
+    macs = [layer.macs() for layer in weighted]
+    if scores is not None:
+        templates.append(scores.weights[:, None])
+        macs.append(scores.weights.size)
+    # Two templates at a time, where pieces are not too short.
+    in_pairs = [_pieces(table) for table in templates]
+    paired = all(piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs)
+    pieces = in_pairs if paired else [_whole(table) for table in templates]
+    counts = [_room(layer.weights[0].size, layer.bits) for layer in weighted]
+    if scores is not None:
+        counts.append(_room(pieces[-1].length, scores.bits))
+    plan = plan_memory([image.size for image in images], counts, direct)
+    unroll = _unroll(macs, pieces) if paired else _OF_PAIRS
+    loop = _Loop(
+        unroll,
+        split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
+        rest=any(piece.length % unroll for piece in pieces),
+    )
+    layers = [
+        _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))
+        for i, layer in enumerate(weighted)
+    ]
+    adjacent = any(_adjacent(layer) for layer in weighted)
+    small = sum(layer.nbytes for layer in weighted) < _SMALL_TABLES
+    bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
+    tables: list[tuple[str, np.ndarray, str]] = []
+    for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
+        tables += _tables(number, layer, made, bias_type)
+    kinds = {made.kind for made in layers}
+    values: dict[str, Any] = {
+        "layers": layers, "edges": any(made.edges for made in layers),
+        "squares": any(made.square for made in layers), "floats": scores is None,
+        "margins": any(image.clear for image in images[1:]), "clear": images[0].clear,
+        "direct": direct, "copied": not direct and deslant is None, "from_floats": from_floats,
+        "pixels": int(np.prod(family.image_shape_)),
+        "place": "number" if deslant else place_of(images[0]),
+        "deslant": deslant is not None, "deslant_c": deslant_source(deslant, images[0]),
+        "n_features": family.n_features_, "bias_type": bias_type,
+        "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
+        "split": loop.split, "adjacent": adjacent, "single": not adjacent or not small,
+        "last": plan.images[-1],
+        "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
+        "unroll": loop.unroll, "rest": loop.rest,
+    }  # fmt: skip
+    if scores is None:
+        tables.append(("places", family.places_, integer_type(family.places_)))
+    else:
+        kinds.add(_KINDS[scores.bits])
+        table_of_scores = _scoring(scores, pieces[-1], values["lanes"])
+        tables.append(("scoring", table_of_scores, "uint8_t"))
+        tables.append(("intercept", scores.intercept, "int32_t"))
+        values["n_classes"] = len(scores.weights)
+        values["scoring"] = {
+            "bytes": packed_bytes(pieces[-1].length, scores.bits),
+            "pieces": pieces[-1].parts,
+            "length": pieces[-1].length,
+            "shape": loop.shape(_Pieces(1, 1, 1, pieces[-1].length), 0),
+            "numbers": plan.numbers[-1],
+        }
+        if len(kinds) > 1:
+            values["scoring"]["shape"].append(_KINDS[scores.bits])
+    values["kinds"] = sorted(kinds, reverse=True)
+    work = {"memory": WorkArray("int32_t", plan.words)}
+    if deslant is not None and from_floats:
+        work["image"] = WorkArray("uint8_t", values["pixels"])
+    unit = writer.unit(__file__, "quantized", {}, values, work)
+    constants = [table(f"{unit.name}_{part}", numbers, kind) for part, numbers, kind in tables]
+    return replace(unit, source="\n\n".join([*constants, unit.source]))
+
+
+def _rows(layer: IntegerTemplates | IntegerUnits) -> int:
+    """Return the rows of a template."""
+    return layer.weights.shape[1] if isinstance(layer, IntegerTemplates) else 1
+
+
+def _room(n: int, bits: int | str) -> int:
+    """Return how many numbers are unpacked: all of the last byte."""
+    return packed_bytes(n, bits) * PER_BYTE[bits]
+
+
+def _whole(templates: np.ndarray) -> _Pieces:
+    return _Pieces(templates.shape[1], templates.shape[1], 1, templates.shape[2])
+
+
+def _pieces(templates: np.ndarray) -> _Pieces:
+    """Return the fewest pieces of templates whose sums of products with bytes are of 16 bits."""
+    n, rows, length = templates.shape
+    divided = [_Pieces(rows, together, 1, length) for together in range(rows, 0, -1)]
+    of_row = [parts for parts in range(2, length + 1) if length % parts == 0]
+    divided += [_Pieces(rows * parts, 1, parts, length // parts) for parts in of_row]
+    for pieces in divided:
+        of_rows = templates.reshape(n, pieces.rows, pieces.length)
+        starts = np.arange(0, pieces.rows, pieces.together)
+        sums = [
+            np.add.reduceat(np.maximum(sign * of_rows, 0).sum(axis=2), starts, axis=1).max()
+            for sign in (1, -1)
+        ]
+        if max(sums) * 255 < 2**15:
+            break
+    return pieces
+
+
+def _adjacent(layer: IntegerTemplates | IntegerUnits) -> bool:
+    """Return whether a cell has several positions side by side."""
+    return isinstance(layer, IntegerTemplates) and bool(np.diff(edges_of(layer)[:, :2]).max() > 1)
+
+
+def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
+    """Return how many products a loop has in each turn: few turns, and few products left."""
+
+    def time(unroll: int) -> float:
+        # A turn costs as much as a product, and one alone twice that.
+        return sum(
+            count / piece.length * (piece.length // unroll + 3 * (piece.length % unroll))
+            for count, piece in zip(macs, pieces, strict=True)
+        )
+
+    return min(range(1, _MOST_UNROLLED + 1), key=time)
+
+
+def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
+    """Return the packed weights: of so many classes together, piece by piece, each in bytes."""
+    parts = scores.weights.reshape(len(scores.weights), pieces.parts, pieces.length)
+    if len(parts) % lanes:
+        # What stands beside the last class does not count.
+        parts = np.concatenate([parts, parts[-1:]])
+    tables = []
+    for first in range(0, len(parts), lanes):
+        together = parts[first : first + lanes].transpose(1, 0, 2).reshape(-1, pieces.length)
+        tables += [packed(part, scores.bits) for part in together]
+    return np.concatenate(tables)
+
+
+def _layer(
+    layer: IntegerTemplates | IntegerUnits, around: list[Image], shape: list[int], places: list[int]
+) -> _LayerInC:
+    """Return what a layer's structure holds, for the images that it reads and writes."""
+    before, after = around
+    n, kind = len(layer.weights), _KINDS[layer.bits]
+    each = packed_bytes(layer.weights[0].size, layer.bits)
+    if isinstance(layer, IntegerUnits):
+        sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]
+        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False)
+    down, across, _ = layer.out_shape
+    edges = edges_of(layer)
+    pool = int(edges[0, 1])
+    regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
+    same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
+    sizes = [n, each, layer.in_shape[2], before.line, down, across, pool]
+    sizes += [after.begin, after.line, after.clear, *places]
+    return _LayerInC(shape, _checked(sizes), kind, 0, not same)
+
+
+def _checked(sizes: list[int]) -> list[int]:
+    if max(sizes) > _LARGEST_SIZE:
+        raise InputError("family", f"{max(sizes)} values", f"layers of at most {_LARGEST_SIZE}")
+    return sizes
+
+
+def _tables(
+    number: int, layer: IntegerTemplates | IntegerUnits, made: _LayerInC, bias_type: str
+) -> list[tuple[str, np.ndarray, str]]:
+    """Return the last part of the name of each table, its numbers and their type."""
+    rows = [packed(weights, layer.bits) for weights in layer.weights]
+    tables = [
+        (f"weights{number}", np.concatenate(rows), "uint8_t"),
+        (f"biases{number}", layer.biases, bias_type),
+        (f"shifts{number}", layer.shifts, "uint8_t"),
+    ]
+    if made.edges:
+        assert isinstance(layer, IntegerTemplates)
+        tables.append((f"edges{number}", edges_of(layer), "uint16_t"))
+    return tables

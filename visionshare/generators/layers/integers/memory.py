@@ -1,0 +1,170 @@
+"""What the C of whole numbers keeps in memory: images between layers, and where values lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from visionshare.codegen.templates import render_file
+from visionshare.errors import InputError
+from visionshare.generators.layers.deslant.integers import IntegerDeslant
+from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.layers.units.integers import IntegerUnits
+
+if TYPE_CHECKING:
+    from visionshare.generators.layers.network import Network
+
+__all__ = ["Image", "Plan", "deslant_source", "edges_of", "parts", "place_of", "plan_memory"]
+
+
+class Image(NamedTuple):
+    """An image in memory: rows, columns, channels, and zeros around it."""
+
+    shape: tuple[int, int, int]
+    pads: tuple[int, int]
+
+    @property
+    def line(self) -> int:
+        return (self.shape[1] + 2 * self.pads[1]) * self.shape[2]
+
+    @property
+    def begin(self) -> int:
+        return self.pads[0] * self.line + self.pads[1] * self.shape[2]
+
+    @property
+    def size(self) -> int:
+        return (self.shape[0] + 2 * self.pads[0]) * self.line
+
+    @property
+    def clear(self) -> int:
+        """Values that are zero before the image is written."""
+        return self.size if any(self.pads) else 0
+
+
+class Plan(NamedTuple):
+    """Where everything lies in one piece of memory.
+
+    Images of even number lie at its beginning, those of odd number at its end, and the numbers
+    of a template between the two that a layer reads and writes.
+
+    Parameters
+    ----------
+    words : int
+        Of 32 bits, in all.
+    images : list of int
+        First byte of each image.
+    numbers : list of int
+        First word of the numbers of each layer, and of the scores.
+    """
+
+    words: int
+    images: list[int]
+    numbers: list[int]
+
+    def of_layer(self, number: int) -> list[int]:
+        """Return where a layer's input, output and numbers are."""
+        return [self.images[number], self.images[number + 1], self.numbers[number]]
+
+
+def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Plan:
+    """Return the smallest memory for images of these sizes, one after the other.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes of each image.
+    counts : sequence of int
+        Words of numbers while each image is read; the last one may have none.
+    direct : bool
+        Whether the first image is somebody else's.
+
+    Examples
+    --------
+    >>> plan_memory([64, 40, 30], [9, 18], direct=False)
+    Plan(words=36, images=[0, 104, 0], numbers=[16, 8])
+    """
+    sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
+    words, numbers = 0, []
+    for i, count in enumerate(counts):
+        together = sizes[i : i + 2]
+        ends = [sum(together[(i + side) % 2 :: 2]) for side in (0, 1)]
+        numbers.append(-(-ends[0] // 4))
+        words = max(words, numbers[-1] + count + -(-ends[1] // 4))
+    return Plan(words, [i % 2 * (4 * words - size) for i, size in enumerate(sizes)], numbers)
+
+
+def parts(
+    family: Network,
+) -> tuple[list[IntegerTemplates | IntegerUnits], IntegerDeslant | None, list[Image]]:
+    """Return the layers of templates, what comes before, and the images between them.
+
+    Raises
+    ------
+    InputError
+        If the layers are in another order.
+    """
+    weighted = [
+        layer for layer in family.layers_ if isinstance(layer, (IntegerTemplates, IntegerUnits))
+    ]
+    deslant = next((layer for layer in family.layers_ if isinstance(layer, IntegerDeslant)), None)
+    if (
+        not weighted
+        or [*weighted] != family.layers_[-len(weighted) :]
+        or len(family.layers_) > (len(weighted) + 1)
+    ):
+        raise InputError("family", "layers", "deslanting, then layers of templates")
+    images = [Image(layer.in_shape, getattr(layer, "pads", (0, 0))) for layer in weighted]
+    images.append(Image(family.layers_[-1].out_shape, (0, 0)))
+    return weighted, deslant, images
+
+
+def edges_of(layer: IntegerTemplates) -> np.ndarray:
+    """Return the first position of each cell and the one after the last, rows then columns."""
+    edges = []
+    for cells in (layer.row_cells, layer.col_cells):
+        for cell in range(int(cells.max()) + 1):
+            (positions,) = np.nonzero(cells == cell)
+            if positions[-1] - positions[0] + 1 != len(positions):
+                raise InputError("family", "cells in pieces", "cells that are rectangles")
+            edges.append([positions[0], positions[-1] + 1])
+    return np.array(edges)
+
+
+def place_of(image: Image) -> str:
+    """Return the C of where a value of the image is in memory."""
+    if not image.clear:
+        return "number"
+    values = image.shape[1] * image.shape[2]
+    return f"{image.begin} + number / {values} * {image.line} + number % {values}"
+
+
+def deslant_source(
+    layer: IntegerDeslant | None, image: Image, *, copied: bool = False
+) -> Callable[[str], str]:
+    """Return what gives the C that removes the slant, for the name of a unit.
+
+    Each row is copied between zeros where ``copied``: vectors ask for no border.
+    """
+
+    def source(name: str) -> str:
+        assert layer is not None
+        rows, cols, channels = layer.in_shape
+        values = {
+            "rows": rows, "cols": cols, "channels": channels, "copied": copied,
+            "begin": image.begin, "line": image.line, "row": channels * (cols + 2 * rows + 1),
+            "written": cols * channels + (0 if image.clear else -cols * channels % 16),
+        }  # fmt: skip
+        template = Path(__file__).with_name("deslant.c.j2")
+        named = {"name": name, "deslant": values, "moment": _moment_type(layer)}
+        return render_file(template, named).strip()
+
+    return source
+
+
+def _moment_type(layer: IntegerDeslant) -> str:
+    """Return the C type that holds the moments of an image."""
+    rows, cols, channels = layer.in_shape
+    return "int32_t" if 255 * rows * cols * channels * max(rows, cols) ** 2 < 2**31 else "int64_t"

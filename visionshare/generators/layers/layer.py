@@ -1,0 +1,201 @@
+"""The protocol of a layer: what it makes of images, and what that costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from visionshare.generators.parameters import Parameters
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.codegen.onnx_graph import Graph
+
+__all__ = ["Fitted", "Layer", "LayerCode", "Selection", "Shape", "raster_shape"]
+
+#: Rows, columns and channels of an image.
+Shape = tuple[int, int, int]
+
+
+def raster_shape(shape: tuple[int, ...]) -> Shape:
+    """Return the rows, columns and channels of an image; a vector is one row.
+
+    Examples
+    --------
+    >>> raster_shape((28, 28)), raster_shape((9,)), raster_shape((4, 4, 3))
+    ((28, 28, 1), (1, 9, 1), (4, 4, 3))
+    """
+    if len(shape) == 1:
+        return 1, int(shape[0]), 1
+    if len(shape) == 2:
+        return int(shape[0]), int(shape[1]), 1
+    return int(shape[0]), int(shape[1]), int(shape[2])
+
+
+class LayerCode(NamedTuple):
+    """A layer as compiled functions read it.
+
+    Attributes
+    ----------
+    ints : ndarray of int64
+    floats : ndarray of float32
+    work : int
+        Number of floats of working memory, which begin as zeros.
+    """
+
+    ints: np.ndarray
+    floats: np.ndarray
+    work: int
+
+
+class Selection(NamedTuple):
+    """A layer restricted to some of its outputs.
+
+    Attributes
+    ----------
+    layer : Fitted
+    outputs : ndarray of shape (n,), int64
+        Where the chosen outputs are among those of the smaller layer.
+    channels : ndarray of int64, or None
+        Channels of its input that the smaller layer still reads, ascending; None for all.
+    """
+
+    layer: Fitted
+    outputs: np.ndarray
+    channels: np.ndarray | None = None
+
+
+class Fitted(ABC):
+    """A fitted layer: a function of images (n, *in_shape), given by arrays.
+
+    A kind of layer is a frozen dataclass derived from this class.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the kind in files and recipes; of the class.
+    in_shape : tuple of int
+        Rows, columns and channels of an input.
+    """
+
+    kind: ClassVar[str]
+    #: Whether the layer only rearranges what a pixel stands for: bytes in, bytes out.
+    keeps_bytes: ClassVar[bool] = False
+    in_shape: Shape
+
+    @property
+    @abstractmethod
+    def out_shape(self) -> Shape:
+        """Rows, columns and channels of an output."""
+
+    @abstractmethod
+    def macs(self, outputs: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates per image of some outputs; of all when omitted."""
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The learned arrays by name."""
+        return {}
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of learned numbers."""
+        return sum(int(array.size) for array in self.arrays.values())
+
+    @property
+    def n_templates(self) -> int | None:
+        """Number of templates, where the layer has any."""
+        return None
+
+    @abstractmethod
+    def take(self, outputs: np.ndarray) -> Selection:
+        """Return the layer restricted to some outputs, numbers of its flattened output."""
+
+    def take_channels(self, channels: np.ndarray) -> Fitted:
+        """Return the layer for inputs that have only these channels, ascending.
+
+        Only layers that name channels in :meth:`take` are asked.
+        """
+        raise NotImplementedError
+
+    def groups(self, outputs: np.ndarray) -> np.ndarray | None:
+        """Return the group of each output; outputs of a group are chosen together."""
+        return None
+
+    def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the input pixels that boxes of the output depend on, (n, 4), float64.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape in_shape
+            One input.
+        boxes : ndarray of shape (n, 4)
+            First row, last row (exclusive), first column, last column (exclusive).
+        """
+        return np.tile(np.array([0, self.in_shape[0], 0, self.in_shape[1]], float), (len(boxes), 1))
+
+    @abstractmethod
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return plain values and small arrays that describe one output, for pictures."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return the plain values from which, with ``arrays``, the layer can be made again."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
+    ) -> Fitted:
+        """Return the layer that :meth:`to_state` described.
+
+        Raises
+        ------
+        InputError
+            If the description is of another kind or does not fit together.
+        """
+
+    @abstractmethod
+    def to_c(self, writer: Writer, inner: Unit) -> Unit:
+        """Return the unit of C that computes the layer and hands its output to another unit."""
+
+    @abstractmethod
+    def to_onnx(self, images: str, graph: Graph) -> str:
+        """Return the name of the layer's output (n, *out_shape), float32, in a graph.
+
+        Parameters
+        ----------
+        images : str
+            Name of the inputs (n, *in_shape).
+        graph : Graph
+            ``graph.bytes`` says whether the inputs are bytes.
+        """
+
+
+class Layer(Parameters, ABC):
+    """A layer before it is fitted: its parameters."""
+
+    kind: ClassVar[str]
+
+    def check_parameters(self) -> None:
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If one is out of range.
+        """
+
+    @abstractmethod
+    def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> Fitted:
+        """Return the layer, fitted to what the layers before it make of training images.
+
+        Parameters
+        ----------
+        inputs : ndarray or ComputedImages of shape (n, *in_shape), uint8 or float32
+        y : ndarray of shape (n,), optional
+        rng : Generator
+        """

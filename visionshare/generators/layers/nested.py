@@ -1,0 +1,241 @@
+"""Networks as former versions wrote them: families inside families, read as lists of layers.
+
+``units(deslanted(maps(patches)))`` becomes ``[deslant, templates, templates, units]``. Everything
+here serves classifier files and stores of versions 1 and 2 alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.channels.layer import ChannelLayer
+from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
+from visionshare.generators.layers.family.layer import FeatureLayer
+from visionshare.generators.layers.layer import Fitted, Shape, raster_shape
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.registry import fitted_class
+from visionshare.generators.layers.states import float_array
+from visionshare.generators.layers.templates.layer import TemplateLayer
+from visionshare.generators.layers.units.layer import UnitLayer
+from visionshare.generators.nested import check_depth
+from visionshare.generators.registry import family_from_state
+from visionshare.generators.states import check_image_shape
+
+__all__ = ["FORMER", "is_former", "network_from_former"]
+
+Arrays = Mapping[str, np.ndarray]
+#: Layers, and where the features are in the last one's output.
+Layers = tuple[list[Fitted], np.ndarray]
+
+_INTEGERS = {"deslant": "deslant-int", "cells": "templates-int", "units": "units-int"}
+
+
+def is_former(state: Mapping[str, Any]) -> bool:
+    """Return whether a description is of a family that is a network today.
+
+    Examples
+    --------
+    >>> is_former({"family": "maps"}), is_former({"family": "pixels"})
+    (True, False)
+    """
+    if state.get("family") == "patches":
+        parameters = state.get("parameters")
+        return isinstance(parameters, Mapping) and parameters.get("masks") == "cells"
+    return isinstance(state.get("family"), str) and state["family"] in FORMER
+
+
+def network_from_former(state: Mapping[str, Any], arrays: Arrays) -> Network:
+    """Return the network that a former version described as nested families.
+
+    Raises
+    ------
+    InputError
+        If the description does not fit together.
+    """
+    check_depth([state])
+    layers, places = _layers(state, arrays)
+    return Network.of(layers, places, check_image_shape(state.get("image_shape")))
+
+
+def _layers(state: Mapping[str, Any], arrays: Arrays) -> Layers:
+    shape = raster_shape(check_image_shape(state.get("image_shape")))
+    if is_former(state):
+        return FORMER[state["family"]](state, arrays, shape)
+    family = family_from_state(state, arrays)
+    return [FeatureLayer(shape, family)], np.arange(family.n_features_)
+
+
+def _part(state: Mapping[str, Any], arrays: Arrays) -> Layers:
+    """Return the layers of the one family inside."""
+    parts = state.get("parts")
+    if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
+        raise InputError("parts", type(parts).__name__, "a list of one family")
+    own = {name.removeprefix("0."): a for name, a in arrays.items() if name.startswith("0.")}
+    return _layers(parts[0], own)
+
+
+def _parameters(state: Mapping[str, Any], *names: str) -> list[Any]:
+    """Return parameters of a description: whole numbers from 0 to 65536."""
+    given = state.get("parameters")
+    values = [given.get(name) if isinstance(given, Mapping) else None for name in names]
+    for name, value in zip(names, values, strict=True):
+        if type(value) is not int or not 0 <= value <= 65536:
+            raise InputError(name, value, "a whole number")
+    return values
+
+
+def _deslanted(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    layers, places = _part(state, arrays)
+    return [fitted_class("deslant").from_state({}, {}, shape), *layers], places
+
+
+def _channels(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    layers, places = _part(state, arrays)
+    parameters = state.get("parameters")
+    if not isinstance(parameters, Mapping):
+        raise InputError("parameters", type(parameters).__name__, "a table")
+    return [ChannelLayer.from_state(parameters, {}, shape), *layers], places
+
+
+def _maps(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    layers, places = _part(state, arrays)
+    pool, padding = _parameters(state, "pool", "padding")
+    return [_template_layer(arrays, "", shape, pool, padding), *layers], places
+
+
+def _template_layer(
+    arrays: Arrays, number: str, shape: Shape, pool: int, padding: int
+) -> TemplateLayer:
+    """Return templates whose maxima are taken in regular cells of pool × pool positions."""
+    templates = float_array(arrays, f"templates{number}", 4)
+    cells = []
+    for side in shape[:2]:
+        n_cells = (side + 2 * padding - templates.shape[1] + 1) // max(1, pool)
+        cells.append(np.repeat(np.arange(max(0, n_cells)), pool).tolist())
+    state = {"pads": [padding, padding], "row_cells": cells[0], "col_cells": cells[1]}
+    own = {"templates": templates, "biases": float_array(arrays, f"biases{number}", 1)}
+    return TemplateLayer.from_state(state, own, shape)
+
+
+def _units(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    layers, places = _part(state, arrays)
+    seen = layers[-1].out_shape
+    given = float_array(arrays, "directions", 2)
+    if given.shape[1] != len(places):
+        raise InputError("directions", given.shape, f"shape (n, {len(places)})")
+    directions = np.zeros((len(given), int(np.prod(seen))), np.float32)
+    np.add.at(directions.T, places, given.T)
+    parameters = state.get("parameters")
+    activation = parameters.get("activation") if isinstance(parameters, Mapping) else None
+    own = {"directions": directions, "offsets": float_array(arrays, "offsets", 1)}
+    units = UnitLayer.from_state({"activation": activation}, own, seen)
+    return [*layers, units], np.arange(len(given))
+
+
+def _cells(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    """Return templates whose masks are ones in cells of a grid."""
+    templates = float_array(arrays, "templates", 4)
+    layout = arrays.get("layout")
+    if layout is None or layout.dtype != np.int64 or layout.ndim != 2 or layout.shape[1] != 3:
+        raise InputError("layout", None if layout is None else layout.shape, "int64 (n, 3)")
+    size, padding = _parameters(state, "patch_size", "padding")
+    pads = [max(padding, -(-(size - side) // 2)) for side in shape[:2]]
+    cells: list[list[int]] = []
+    numbers: list[np.ndarray] = []
+    for name, column in (("row_masks", 1), ("col_masks", 2)):
+        masks = float_array(arrays, name, 2)
+        inside = (layout[:, column] >= 0).all() and (layout[:, column] < len(masks)).all()
+        if not inside or not np.isin(masks, (0, 1)).all():
+            raise InputError(name, masks.shape, "masks of ones, as many as the layout names")
+        distinct, index = np.unique(-masks[layout[:, column]], axis=0, return_inverse=True)
+        reached = distinct < 0
+        if (reached.sum(axis=0) > 1).any() or not reached.any(axis=1).all():
+            raise InputError(name, "overlapping masks", "cells")
+        cell = np.where(reached.any(axis=0), reached.argmax(axis=0), -1)
+        cells.append(cell.tolist())
+        numbers.append(index.reshape(-1))
+    if (layout[:, 0] < 0).any() or (layout[:, 0] >= len(templates)).any():
+        raise InputError("layout", "numbers out of range", "templates that exist")
+    biases = np.zeros(len(templates), np.float32)
+    described = {"pads": pads, "row_cells": cells[0], "col_cells": cells[1]}
+    own = {"templates": templates, "biases": biases}
+    layer = TemplateLayer.from_state(described, own, shape)
+    cell_numbers = numbers[0] * layer.out_shape[1] + numbers[1]
+    return [layer], cell_numbers * len(templates) + layout[:, 0]
+
+
+def _chains(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    """Return templates that each saw one map of the layer before."""
+    parameters = state.get("parameters")
+    pools = parameters.get("pools") if isinstance(parameters, Mapping) else None
+    (grid,) = _parameters(state, "grid")
+    listed = isinstance(pools, list) and len(pools) in (2, 3)
+    if not listed or not all(type(pool) is int and 1 <= pool <= 64 for pool in pools or ()):
+        raise InputError("pools", pools, "two or three whole numbers")
+    assert pools is not None
+    layers: list[Fitted] = [_template_layer(arrays, "1", shape, pools[0], 0)]
+    for number, pool in enumerate(pools[1:], 2):
+        seen = layers[-1].out_shape
+        plain = _template_layer(arrays, str(number), (*seen[:2], 1), pool, 0)
+        described = plain.to_state()
+        if number == len(pools):
+            described |= _grid_of(plain, pool, grid)
+        parents = arrays.get(f"parents{number}")
+        if parents is None or parents.ndim != 1:
+            raise InputError(f"parents{number}", None, "a vector of channels")
+        described["sources"] = parents.tolist()
+        layers.append(DepthwiseLayer.from_state(described, plain.arrays, seen))
+    layout = arrays.get("layout")
+    n_chains = layers[-1].out_shape[2]
+    if layout is None or layout.ndim != 2 or layout.shape[1] != 2 or layout.dtype != np.int64:
+        raise InputError("layout", None if layout is None else layout.shape, "int64 (n, 2)")
+    if (layout < 0).any() or (layout >= [n_chains, grid**2]).any():
+        raise InputError("layout", "numbers out of range", "chains and cells that exist")
+    return layers, layout[:, 1] * n_chains + layout[:, 0]
+
+
+def _grid_of(layer: TemplateLayer, pool: int, grid: int) -> dict[str, list[int]]:
+    """Return the cells of the last layer of chains: a grid over its pooled maps."""
+    cells = {}
+    for name in ("row_cells", "col_cells"):
+        regular = getattr(layer, name)
+        side = int(regular.max()) + 1
+        bounds = -(-np.arange(grid + 1) * side // max(1, grid))
+        cells[name] = (np.searchsorted(bounds, regular, "right") - 1).tolist()
+    return cells
+
+
+def _quantized(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+    """Return layers of integers, which had other names."""
+    states = state.get("layers")
+    if not isinstance(states, list) or not 1 <= len(states) <= 16:
+        raise InputError("layers", type(states).__name__, "a list of 1 to 16 layers")
+    layers: list[Fitted] = []
+    for number, own in enumerate(states):
+        kind = own.get("kind") if isinstance(own, Mapping) else None
+        if kind not in _INTEGERS:
+            raise InputError("kind", kind, " or ".join(map(repr, _INTEGERS)))
+        prefix = f"{number}."
+        part = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        layers.append(fitted_class(_INTEGERS[kind]).from_state(own, part, shape))
+        shape = layers[-1].out_shape
+    places = arrays.get("places")
+    if places is None or places.ndim != 1 or places.dtype != np.int64:
+        raise InputError("places", None if places is None else places.shape, "int64 (n,)")
+    return layers, places
+
+
+#: How each former family becomes layers.
+FORMER: dict[str, Callable[[Mapping[str, Any], Arrays, Shape], Layers]] = {
+    "chains": _chains,
+    "channels": _channels,
+    "deslanted": _deslanted,
+    "maps": _maps,
+    "patches": _cells,
+    "quantized": _quantized,
+    "units": _units,
+}

@@ -1,0 +1,248 @@
+"""Pictures of networks: templates of pixels, what deeper templates respond to, and units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from visionshare.generators.layers.forward import Forward
+from visionshare.generators.layers.integer_layer import IntegerLayer
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.templates.layer import TemplateLayer
+from visionshare.generators.layers.units.layer import UnitLayer
+from visionshare.generators.pictures import (
+    SHOWN,
+    Pictures,
+    Plate,
+    Row,
+    Seen,
+    Stack,
+    Tile,
+    template_tile,
+)
+from visionshare.generators.strongest import (
+    Strongest,
+    strongest_caption,
+    strongest_rows,
+    without_silent,
+)
+
+__all__ = ["pictures"]
+
+# Inputs of a unit that are shown, images in a mean, and units that are shown.
+_INPUTS, _IN_MEAN, _UNITS = 4, 25, 20
+
+
+def pictures(network: Network, seen: Seen) -> Pictures:
+    """Return pictures of the layers, the first one's first."""
+    if any(isinstance(layer, IntegerLayer) for layer in network.layers_):
+        return Pictures()
+    return _pictures(list(network.layers_), network.places_, seen)
+
+
+def _pictures(layers: list[Any], places: np.ndarray, seen: Seen) -> Pictures:
+    """Return the pictures of layers, whose last one has features at some places."""
+    first = layers[0]
+    if first.kind == "deslant":
+        return _Noted(layers, places, _after(first, seen), "Images are deslanted first.")
+    if first.kind == "channels":
+        return _Noted(layers, places, _after(first, seen), "Channels of the images are seen.")
+    if first.kind == "family":
+        inner = first.family.pictures(seen)
+        return _OfUnits(layers, places, seen, inner) if len(layers) > 1 else inner
+    last_templates = max(k for k, layer in enumerate(layers) if isinstance(layer, TemplateLayer))
+    if any(layer.kind == "family" for layer in layers) or last_templates > 0:
+        return _Maps(layers, places, seen)
+    if len(layers) > 1:
+        every = np.arange(int(np.prod(first.out_shape)))
+        return _OfUnits(layers, places, seen, _Chosen(first, every, seen))
+    return _Chosen(first, places, seen)
+
+
+def _after(layer: Any, seen: Seen) -> Seen:
+    """Return what is seen after a layer that has no templates."""
+    raster = replace(seen, images=seen.inputs).raster
+    values = Forward([layer]).outputs(raster, 1)
+    inputs = values.astype(np.uint8) if layer.keeps_bytes and raster.dtype == np.uint8 else values
+    if layer.kind == "channels":
+        beside = int(layer.formulas.has_gradients)
+        pool = layer.pool
+        rows, cols = (
+            replace(
+                field, stride=field.stride * pool, start=field.start - beside * field.stride,
+                side=field.side + field.stride * (pool - 1 + 2 * beside),
+            )
+            for field in (seen.rows, seen.cols)
+        )  # fmt: skip
+        return replace(seen, inputs=inputs, rows=rows, cols=cols)
+    # A shear moves pixels of a row together: what is seen of maps stays about where it was.
+    images = inputs.reshape(np.shape(seen.images)) if seen.inputs is seen.images else seen.images
+    shown = images if seen.inputs is seen.images else inputs
+    return replace(seen, images=images, inputs=shown)
+
+
+class _Noted(Pictures):
+    """The pictures of the layers after one without templates, and a note."""
+
+    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen, note: str) -> None:
+        self._inner = _pictures(layers[1:], places, seen)
+        self._note = note
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        return [plate.with_note(self._note) for plate in self._inner.plates(numbers)]
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        return self._inner.tiles(feature)
+
+
+class _Templates(Pictures):
+    """What is drawn of a layer's templates."""
+
+    def __init__(self, layer: TemplateLayer, seen: Seen) -> None:
+        self._layer, self._seen = layer, seen
+        raster = replace(seen, images=seen.inputs).raster
+        self._maxima, places = Forward([layer]).with_places(raster, 1)
+        self._found = self._strongest(places)
+        q = layer.templates.shape[1]
+        self._responses = seen.through(q, layer.pads)
+
+    def _strongest(self, places: np.ndarray) -> Strongest:
+        """Return the strongest responses, and the rows and columns of their positions."""
+        found = Strongest.of(self._maxima)
+        images, templates = np.indices(found.values.shape)
+        # Where a maximum is 0 there is no place.
+        begin = np.maximum(places[images, found.rows, found.cols, templates], 0).astype(np.int64)
+        boxes = self._layer.place_starts(begin.ravel())
+        rows, cols = (axis.reshape(begin.shape) for axis in boxes)
+        return Strongest(found.values, rows, cols)
+
+    def _rows_of(self, template: int) -> tuple[Row, ...]:
+        if self._seen.draws_templates:
+            return (Row((template_tile(self._layer.templates[template]),)),)
+        return strongest_rows(self._responses, self._found, template)
+
+    @property
+    def _drawn(self) -> str:
+        if not self._seen.draws_templates:
+            return strongest_caption(self._responses)
+        colors = self._layer.templates.shape[3] == 3
+        return "Gray is zero." if colors else "Red is positive, blue negative."
+
+
+class _Maps(_Templates):
+    """Pictures of a layer of templates that others follow."""
+
+    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen) -> None:
+        super().__init__(layers[0], seen)
+        pool = int(np.sqrt(self._layer.cell_areas.max()))
+        after = seen.through(self._layer.templates.shape[1], self._layer.pads, pool)
+        later = replace(after, inputs=self._maxima, layer=seen.layer + 1)
+        self._inner = _pictures(layers[1:], places, later)
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        shown = range(min(SHOWN, len(self._layer.templates)))
+        stacks = tuple(Stack(str(m + 1), self._rows_of(m)) for m in shown)
+        heading = f"Templates of layer {self._seen.layer}: maps"
+        plate = without_silent(Plate(heading, self._caption, stacks))
+        return [plate, *self._inner.plates(numbers)]
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        return self._inner.tiles(feature)
+
+    @property
+    def _caption(self) -> str:
+        if not self._seen.draws_templates:
+            return self._drawn
+        area = int(self._layer.cell_areas.max())
+        kept = f"the maximum of each cell of {area} positions is" if area > 1 else "they are"
+        return f"{self._drawn} Of the responses that are above 0, {kept} seen by the next layer."
+
+
+class _Chosen(_Templates):
+    """Pictures of a last layer of templates: its features by template."""
+
+    def __init__(self, layer: TemplateLayer, places: np.ndarray, seen: Seen) -> None:
+        super().__init__(layer, seen)
+        self._places = places
+        self._template_of = places % len(layer.templates)
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        templates = list(dict.fromkeys(self._template_of.tolist()))[:SHOWN]
+        stacks = tuple(self._of_template(t, numbers) for t in templates)
+        return [without_silent(Plate(self._heading, self._caption, stacks))]
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        mask = self._layer.describe(int(self._places[feature]))["mask"]
+        return (*self._rows_of(int(self._template_of[feature]))[0].tiles, Tile(mask))
+
+    def _of_template(self, template: int, numbers: Sequence[int]) -> Stack:
+        of_it = sorted(numbers[int(j)] for j in np.flatnonzero(self._template_of == template))
+        first, last = of_it[0], of_it[-1]
+        if 1 < len(of_it) == last - first + 1:
+            return Stack(f"{first}–{last}", self._rows_of(template))
+        few = ", ".join(map(str, of_it[:3])) + (" …" if len(of_it) > 3 else "")
+        return Stack(few, self._rows_of(template))
+
+    @property
+    def _heading(self) -> str:
+        if self._seen.layer == 1:
+            return "The first features"
+        return f"Templates of layer {self._seen.layer}: the first features"
+
+    @property
+    def _caption(self) -> str:
+        rows, columns, _ = self._layer.out_shape
+        order = "In the order in which they were chosen, under the numbers of their features."
+        drawn = f"Templates: {self._drawn}" if self._seen.draws_templates else self._drawn
+        return (
+            f"{order} {drawn} A feature is the maximum of the response in one of {rows}×{columns} "
+            "cells."
+        )
+
+
+class _OfUnits(Pictures):
+    """Pictures of units: the images that excite them, and their strongest inputs."""
+
+    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen, inner: Pictures) -> None:
+        self._seen, self._inner, self._places = seen, inner, places
+        self._units: UnitLayer = layers[-1]
+        raster = replace(seen, images=seen.inputs).raster
+        features = Forward(layers[:-1]).outputs(raster, 1).reshape(len(raster), -1)
+        self._deviations = features.std(axis=0, dtype=np.float64)
+        self._values = self._units.outputs(features)[:, places]
+        self._in_use = np.flatnonzero((self._units.directions != 0).any(axis=0))
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        inputs = range(1, self._units.directions.shape[1] + 1)
+        shown = range(min(_UNITS, len(self._places)))
+        stacks = tuple(Stack(str(numbers[j]), self._rows(j)) for j in shown)
+        return [*self._inner.plates(inputs), Plate("The first units", self._caption, stacks)]
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        values = self._values[:, feature]
+        best = np.argsort(-values, kind="stable")[:_IN_MEAN]
+        best = best[values[best] > 0]
+        return (self._seen.mean(best),) if len(best) else ()
+
+    def _rows(self, unit: int) -> tuple[Row, ...]:
+        strengths = self._units.directions[self._places[unit]] * self._deviations
+        strongest = np.argsort(-np.abs(strengths), kind="stable")[:_INPUTS]
+        largest = float(np.abs(strengths).max()) or 1.0
+        inputs = []
+        for i in strongest[strengths[strongest] != 0]:
+            label = f"{i + 1}: {strengths[i] / largest:+.2f}".replace("-", "−")
+            inputs.append(Row(self._inner.tiles(int(i)), label))
+        return (Row(self.tiles(unit)), *inputs)
+
+    @property
+    def _caption(self) -> str:
+        n = len(self._seen.images)
+        return (
+            f"Above: the mean of the {min(_IN_MEAN, n)} of {n} {self._seen.called} that excite a "
+            f"unit most. Below: its {_INPUTS} strongest inputs, features of the layer before, by "
+            "number, with the weight times the standard deviation of the feature, relative to the "
+            "largest."
+        )

@@ -1,0 +1,167 @@
+"""Largest responses of templates in cells in C: for maps of an image, and for patches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from visionshare.codegen.c_text import integer_type
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.quantization import quantize_rows
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+
+__all__ = ["CellMaxima", "emit_cells"]
+
+# By the lanes of a vector: sums in registers at once, of one or two vectors at each position.
+_SUMS = {16: 24, 8: 12}
+# Templates whose taps are side by side; on small cores they come by four.
+_TOGETHER, _WIDEST, _FOUR = 32, 16, 4
+
+
+class CellMaxima(NamedTuple):
+    """What is computed, band by band of the image's rows.
+
+    Parameters
+    ----------
+    image_shape : tuple of int
+        Rows, columns and channels.
+    pads : tuple of int
+        Zero rows above and below, and zero columns at the sides.
+    templates : ndarray of shape (n, q, q, C), float32
+    biases : ndarray of shape (n,), float32
+    bands : int
+        Bands of positions, one after the other, each with the same cells.
+    row_cells, col_cells : ndarray of int
+        The cell of each row of positions of a band, and of each column; −1 for none.
+    """
+
+    image_shape: tuple[int, int, int]
+    pads: tuple[int, int]
+    templates: np.ndarray
+    biases: np.ndarray
+    bands: int
+    row_cells: np.ndarray
+    col_cells: np.ndarray
+
+
+class _Group(NamedTuple):
+    """Templates side by side: the first, how many, with those of zeros, and the first tap."""
+
+    begin: int
+    n_templates: int
+    stride: int
+    taps: int
+
+
+class _Shape(NamedTuple):
+    """For vectors of so many lanes: rows and columns of a block, and numbers of vectors."""
+
+    lanes: int
+    rows: int
+    cols: int
+    vectors: tuple[int, ...]
+
+
+def _groups(n: int, taps: int, multiple: int) -> list[_Group]:
+    """Return the groups of n templates; each has a multiple of templates with those of zeros.
+
+    Examples
+    --------
+    >>> [tuple(group) for group in _groups(43, 9, 4)]
+    [(0, 32, 32, 0), (32, 11, 12, 288)]
+    """
+    groups: list[_Group] = []
+    for begin in range(0, n, _TOGETHER):
+        count = min(_TOGETHER, n - begin)
+        groups.append(_Group(begin, count, -(-count // multiple) * multiple, begin * taps))
+    return groups
+
+
+def _shapes(n: int, rows: int, cols: int) -> list[_Shape]:
+    """Return the blocks of n templates, for wide vectors and for others."""
+    found = []
+    for lanes, most in _SUMS.items():
+        # A last pair of vectors whose second would be empty is one vector.
+        counts = [min(_TOGETHER, n - begin) for begin in range(0, n, _TOGETHER)]
+        pairs = any(count > lanes for count in counts)
+        single = any(0 < count % (2 * lanes) <= lanes for count in counts)
+        vectors = ((2,) if pairs else ()) + ((1,) if single else ())
+        block = _block(rows, cols, most // vectors[0], 8 // vectors[0])
+        found.append(_Shape(lanes, *block, vectors))
+    return found
+
+
+def _block(rows: int, cols: int, most: int, least: int) -> tuple[int, int]:
+    """Return the rows and columns of positions that are computed together.
+
+    The last block of an axis ends with it and computes some positions twice.
+
+    Examples
+    --------
+    >>> _block(2, 10, 12, 4), _block(2, 26, 10, 8), _block(3, 3, 12, 4), _block(1, 1, 12, 4)
+    ((1, 10), (1, 9), (3, 3), (1, 1))
+    """
+    sides = [(r, c) for r in range(1, rows + 1) for c in range(1, cols + 1) if r * c <= most]
+
+    def time(block: tuple[int, int]) -> tuple[int, int]:
+        # Sums of few positions wait for each other.
+        count = -(-rows // block[0]) * -(-cols // block[1])
+        return count * max(least, block[0] * block[1]), -block[0] * block[1]
+
+    return min(sides, key=time)
+
+
+def emit_cells(
+    writer: Writer,
+    spec: CellMaxima,
+    inner: Unit,
+) -> Unit:
+    """Return a unit of maxima in cells, which hands them to another unit as an image."""
+    height, width, channels = spec.image_shape
+    (pad_y, pad_x), (n, q) = spec.pads, spec.templates.shape[:2]
+    rows, cols = len(spec.row_cells), len(spec.col_cells)
+    groups = _groups(n, q * q * channels, _WIDEST if writer.vectors else _FOUR)
+    # An image of floats without margins is read where it is.
+    copied = bool(pad_y or pad_x or writer.bytes)
+    cell_rows, cell_cols = (int(c.max()) + 1 for c in (spec.row_cells, spec.col_cells))
+    # Vectors may end after the templates.
+    stride = -(-n // _WIDEST) * _WIDEST
+    values = {
+        "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
+        "size": q, "length": q * channels, "n": n, "bands": spec.bands, "rows": rows, "cols": cols,
+        "cell_rows": cell_rows, "cell_cols": cell_cols, "stride": stride, "groups": groups,
+        "shapes": _shapes(n, rows, cols), "copied": copied, "tap_type": "float",
+        "some_without": bool(min(spec.row_cells.min(), spec.col_cells.min()) < 0),
+        "vector": f"{writer.prefix}_vector", "unaligned": f"{writer.prefix}_unaligned",
+        "line": (width + 2 * pad_x if copied else width) * channels,
+        "part": inner.name,
+        "unit": np.float32(1 / 255 if writer.bytes else 1),
+    }  # fmt: skip
+    taps, tables = spec.templates, {"biases": spec.biases}
+    if writer.bits is not None:
+        # Sums are of floats, whatever the taps are.
+        taps, scales = quantize_rows(taps, writer.bits)
+        tables["scales"] = scales.astype(np.float32)
+        values["tap_type"] = integer_type(taps)
+    sides = [_side_by_side(taps, group) for group in groups]
+    # The last vector may end after the last tap.
+    tables["taps"] = np.concatenate([*sides, np.zeros(_WIDEST, taps.dtype)])
+    tables |= {"row_cells": spec.row_cells, "col_cells": spec.col_cells}
+    work = {
+        "maxima": WorkArray("float", spec.bands * cell_rows * cell_cols * n),
+        "best": WorkArray("float", cell_rows * cell_cols * stride),
+    }
+    if copied:
+        work["band"] = WorkArray("float", (rows + q - 1) * (width + 2 * pad_x) * channels)
+    return writer.unit(__file__, "templates", tables, values, work, (inner,))
+
+
+def _side_by_side(taps: np.ndarray, group: _Group) -> np.ndarray:
+    """Return the taps of a group one after the other, each of all templates side by side."""
+    own = taps[group.begin : group.begin + group.n_templates].reshape(group.n_templates, -1)
+    rows = np.zeros((group.stride, own.shape[1]), taps.dtype)
+    rows[: group.n_templates] = own
+    return rows.T.ravel()

@@ -1,0 +1,210 @@
+"""Largest responses of templates in cells of positions of an image, for maps and for patches.
+
+Templates lie side by side in vectors: a pixel is read once for all of them, and an image is
+computed alone, so that its bits do not depend on other images. A response is the sum of
+a bias and of the taps, row by row, each product added in one step where the processor can.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.templates.steps import largest, respond
+from visionshare.generators.layers.templates.vectors import LANES, POSITIONS, WIDEST
+
+__all__ = [
+    "Canvas",
+    "Cells",
+    "Taps",
+    "aligned",
+    "canvas_of",
+    "cell_maxima",
+    "cut_out",
+    "draw",
+    "lanes_of",
+    "sums_of",
+    "taps_of",
+]
+
+# Positions whose responses are kept until they are pooled.
+CHUNK = 64
+
+
+class Canvas(NamedTuple):
+    """A padded image: its floats, those of a row, and the first pixel inside the margins."""
+
+    pixels: np.ndarray
+    row: int
+    inside: int
+
+
+class Taps(NamedTuple):
+    """Templates side by side in groups: biases, then tap after tap, zeros where none is left.
+
+    ``lanes`` are the templates with those of zeros; a template has ``rows`` rows of ``length``
+    floats.
+    """
+
+    values: np.ndarray
+    lanes: int
+    rows: int
+    length: int
+
+
+class Cells(NamedTuple):
+    """Positions cell by cell: where their patches begin in a canvas, and what they are called.
+
+    ``firsts`` are each cell's first position, and the number of all.
+    """
+
+    starts: np.ndarray
+    names: np.ndarray
+    firsts: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def aligned(n: int) -> np.ndarray:
+    """Return zeros that begin where a line of the cache does: no vector of them lies on two."""
+    spare = np.zeros(n + LANES, np.float32)
+    start = (LANES - spare.ctypes.data // 4 % LANES) % LANES
+    return spare[start : start + n]
+
+
+@njit(cache=True, nogil=True)
+def canvas_of(height: int, width: int, channels: int, pad_y: int, pad_x: int) -> Canvas:
+    """Return an empty canvas, with floats behind it that vectors of the last row may read."""
+    row = (width + 2 * pad_x) * channels
+    pixels = aligned((height + 2 * pad_y) * row + LANES)
+    return Canvas(pixels, row, pad_y * row + pad_x * channels)
+
+
+@njit(cache=True, nogil=True)
+def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
+    """Write an image (H, W · C) times ``unit`` into a canvas; its margins stay zero."""
+    image, pixels = borrowed(image), borrowed(canvas.pixels)
+    height, width = image.shape
+    for y in range(height):
+        begin = canvas.inside + y * canvas.row
+        line, values = pixels[begin : begin + width], image[y]
+        for i in range(width):
+            line[i] = np.float32(values[i]) * unit
+
+
+@njit(cache=True, nogil=True)
+def cut_out(canvas: Canvas, out: np.ndarray) -> None:
+    """Write what is inside the margins of a canvas to ``out`` (H, W · C)."""
+    pixels, out = borrowed(canvas.pixels), borrowed(out)
+    for y in range(out.shape[0]):
+        begin = canvas.inside + y * canvas.row
+        line, values = out[y], pixels[begin : begin + out.shape[1]]
+        for i in range(line.shape[0]):
+            line[i] = values[i]
+
+
+@njit(cache=True, nogil=True)
+def _group(left: int) -> int:
+    """Return how many templates are computed side by side when ``left`` are left."""
+    if WIDEST == 32 and left > 24:
+        return 32
+    if left > 8:
+        return 16
+    return 8 if left > 4 else 4
+
+
+@njit(cache=True, nogil=True)
+def lanes_of(n: int) -> int:
+    """Return the templates that are computed for ``n``, with those of zeros."""
+    lanes = 0
+    while lanes < n:
+        lanes += _group(n - lanes)
+    return lanes
+
+
+@njit(cache=True, nogil=True)
+def taps_of(templates: np.ndarray, biases: np.ndarray) -> Taps:
+    """Return templates (n, q, q · C) as responses read them."""
+    n, rows, length = templates.shape
+    lanes = lanes_of(n)
+    values = aligned(lanes * (rows * length + 1))
+    first = 0
+    while first < n:
+        width, at = _group(n - first), first * (rows * length + 1)
+        for t in range(first, min(n, first + width)):
+            values[at + t - first] = biases[t]
+            to = at + width + t - first
+            for y in range(rows):
+                for x in range(length):
+                    values[to] = templates[t, y, x]
+                    to += width
+        first += width
+    return Taps(values, lanes, rows, length)
+
+
+@njit(cache=True, nogil=True)
+def _cells_together(firsts: np.ndarray, first: int) -> int:
+    """Return the end of the cells from ``first`` on whose responses are kept together."""
+    last = first + 1
+    while last + 1 < firsts.shape[0] and firsts[last + 1] - firsts[first] <= CHUNK:
+        last += 1
+    return last
+
+
+@njit(cache=True, nogil=True)
+def sums_of(cells: Cells) -> np.ndarray:
+    """Return the buffer that :func:`cell_maxima` needs."""
+    most = 0
+    first = 0
+    while first + 1 < cells.firsts.shape[0]:
+        last = _cells_together(cells.firsts, first)
+        most = max(most, cells.firsts[last] - cells.firsts[first])
+        first = last
+    return aligned(most * WIDEST)
+
+
+@njit(cache=True, nogil=True)
+def cell_maxima(
+    canvas: Canvas, taps: Taps, cells: Cells, sums: np.ndarray, out: np.ndarray,
+    places: np.ndarray, with_places: bool,
+) -> None:  # fmt: skip
+    """Write each template's maximum with 0 in each cell, and where it is.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    taps : Taps
+    cells : Cells
+    sums : ndarray of float32
+        Of :func:`sums_of`.
+    out : ndarray of shape (n_cells · lanes,), float32
+    places : ndarray of shape (n_cells · lanes,), int8 or int32
+        The name of the first position in the cell that has the maximum; −1 where it is 0.
+    with_places : bool
+        Whether places are written.
+    """
+    pixels, starts, names = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.names)
+    firsts = borrowed(cells.firsts)
+    values, size = borrowed(taps.values), taps.rows * taps.length + 1
+    sums, out, places = borrowed(sums), borrowed(out), borrowed(places)
+    first, n_cells = 0, firsts.shape[0] - 1
+    while first < n_cells:
+        last = _cells_together(firsts, first)
+        begin, lane = firsts[first], 0
+        while lane < taps.lanes:
+            width = _group(taps.lanes - lane)
+            # Blocks of positions as equal as they can be: sums of few wait for each other.
+            p, blocks = begin, (firsts[last] - begin + POSITIONS - 1) // POSITIONS
+            while blocks > 0:
+                n = (firsts[last] - p + blocks - 1) // blocks
+                respond(pixels, starts, p, n, canvas.row, taps.rows, taps.length, values,
+                        lane * size, width, sums, (p - begin) * width)  # fmt: skip
+                p, blocks = p + n, blocks - 1
+            for cell in range(first, last):
+                n, at = firsts[cell + 1] - firsts[cell], (firsts[cell] - begin) * width
+                largest(sums, at, n, width, names, firsts[cell], out, places,
+                        cell * taps.lanes + lane, np.int64(with_places))  # fmt: skip
+            lane += width
+        first = last

@@ -1,0 +1,326 @@
+"""Networks whose parameters gradients move: one loop over the layers, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import check_images
+from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
+from visionshare.generators.layers.depthwise.moving import MovingDepthwise
+from visionshare.generators.layers.deslant.integers import IntegerDeslant
+from visionshare.generators.layers.deslant.layer import DeslantLayer
+from visionshare.generators.layers.family.layer import FeatureLayer
+from visionshare.generators.layers.family.moving import MovingFamily
+from visionshare.generators.layers.fixed import FixedLayer
+from visionshare.generators.layers.integer_layer import IntegerLayer, as_bytes
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.generators.layers.layer import Fitted
+from visionshare.generators.layers.moving import Moving
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.templates.layer import TemplateLayer
+from visionshare.generators.layers.templates.moving import MovingTemplates
+from visionshare.generators.layers.units.layer import UnitLayer
+from visionshare.generators.layers.units.moving import MovingUnits
+
+__all__ = ["ByteNetwork", "TunableNetwork", "check_quantizable", "quantized", "tunable"]
+
+# A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
+_PIXEL_EXPONENT, _LARGER = -8, np.float32(256 / 255)
+# Kinds of layers that gradients move, and go through.
+_MOVING = ("templates", "depthwise", "units")
+
+
+def tunable(network: Network) -> TunableNetwork:
+    """Return the features of a network as a function of parameters that gradients move."""
+    return TunableNetwork(network)
+
+
+def check_layers(layers: Sequence[Any]) -> None:
+    """Check that gradients reach every layer that moves.
+
+    Parameters
+    ----------
+    layers : sequence of Layer or Fitted
+
+    Raises
+    ------
+    InputError
+        If nothing moves, or a layer without gradients comes after one that moves.
+    """
+    moving = [k for k, layer in enumerate(layers) if _moves(layer)]
+    if not moving:
+        raise InputError("family", "a network without parameters", "layers that move")
+    for layer in layers[moving[0] + 1 :]:
+        accepted = "a family that fine-tuning can move on maps: patches, or layers of templates"
+        if layer.kind == "family" and not layer.family.tunable_on_maps:
+            raise InputError("family", layer.family.name, accepted)
+        if layer.kind not in (*_MOVING, "family"):
+            raise InputError("family", layer.kind, accepted)
+
+
+def _moves(layer: Any) -> bool:
+    if layer.kind == "family":
+        layer.family.check_tunable()
+        return True
+    return layer.kind in _MOVING
+
+
+def _moving(layer: Fitted) -> Moving:
+    """Return a layer as a function of its parameters."""
+    if isinstance(layer, DepthwiseLayer):
+        return MovingDepthwise(layer)
+    if isinstance(layer, TemplateLayer):
+        return MovingTemplates(layer)
+    if isinstance(layer, UnitLayer):
+        return MovingUnits(layer)
+    if isinstance(layer, FeatureLayer):
+        return MovingFamily(layer)
+    return FixedLayer(layer)
+
+
+class TunableNetwork:
+    """A network's features as a function of parameters; see
+    :class:`visionshare.generators.tuning.Tunable`.
+
+    Parameters
+    ----------
+    network : Network
+
+    Attributes
+    ----------
+    parameters : list of ndarray, float32
+        Those of all layers, the first layer's first.
+    """
+
+    def __init__(self, network: Network) -> None:
+        check_layers(network.layers_)
+        self._places = network.places_
+        self._image_shape = tuple(network.image_shape_)
+        self._out_shape = network.layers_[-1].out_shape
+        self._layers = [_moving(layer) for layer in network.layers_]
+        self.parameters = [p for layer in self._layers for p in layer.parameters]
+        self.templates = self._positions_of_templates()
+        # Features that are the same output share its gradient.
+        self._apart = len(np.unique(self._places)) == len(self._places)
+        #: The first layer that moves: gradients go no further back.
+        self._first = next(k for k, layer in enumerate(self._layers) if layer.parameters)
+
+    def _positions_of_templates(self) -> tuple[int, ...]:
+        positions: list[int] = []
+        begin = 0
+        for layer in self._layers:
+            positions += [begin + position for position in layer.templates]
+            begin += len(layer.parameters)
+        return tuple(positions)
+
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+        """Return features (n, n_features), float32, and what :meth:`backward` needs."""
+        values = check_images(images, self._image_shape)
+        records = []
+        for layer in self._layers:
+            inputs = values
+            values, seen = layer.forward(inputs, n_jobs)
+            records.append((inputs, seen))
+        flat = values.reshape(len(values), -1)
+        return np.ascontiguousarray(flat[:, self._places]), records
+
+    def backward(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the gradients in the parameters of Σ_if G_if x_if."""
+        return self._back(seen, G, n_jobs, self._first)[0]
+
+    def image_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        of_images = self._back(seen, G, n_jobs, -1)[1]
+        assert of_images is not None
+        return of_images
+
+    def _back(
+        self, records: Any, G: np.ndarray, n_jobs: int, first: int
+    ) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """Return the gradients in the parameters, and in the input of the layer ``first + 1``."""
+        gradient = np.zeros((len(G), int(np.prod(self._out_shape))), np.float32)
+        if self._apart:
+            gradient[:, self._places] = G
+        else:
+            np.add.at(gradient.T, self._places, np.asarray(G, np.float32).T)
+        below: np.ndarray | None = gradient.reshape(len(G), *self._out_shape)
+        gradients: list[np.ndarray] = []
+        for number in range(len(self._layers) - 1, -1, -1):
+            inputs, seen = records[number]
+            if below is None:
+                break
+            own, below = self._layers[number].backward(inputs, seen, below, n_jobs, number > first)
+            gradients = [*own, *gradients]
+        return gradients, below
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
+        for layer in self._layers:
+            layer.moved()
+
+    def family(self) -> Network:
+        """Return the network with the current parameters."""
+        layers = [layer.layer() for layer in self._layers]
+        return Network.of(layers, self._places, self._image_shape)
+
+    def quantize(
+        self, bits: Bits, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Round parameters and values from now on; return the exponents of the features.
+
+        See :class:`visionshare.generators.tuning.QuantizableTunable`.
+        """
+        values = images
+        for layer in self._layers:
+            exponents = layer.quantize(bits, values, exponents, n_jobs)
+            values, _ = layer.forward(values, n_jobs)
+        return np.asarray(exponents[self._places % len(exponents)])
+
+    def whole_layers(self) -> tuple[list[IntegerLayer], np.ndarray]:
+        """Return the layers of integers, and where in the last one each feature is."""
+        return [layer.integers() for layer in self._layers], self._places
+
+
+def check_quantizable(family: Any, argument: str = "family") -> None:
+    """Check that features can be computed in integers.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Fitted or not.
+    argument : str, default "family"
+        What an error calls it.
+
+    Raises
+    ------
+    InputError
+        If it is no network of deslanting or nothing, then templates, then units.
+    """
+    kinds = [family.name]
+    if isinstance(family, Network):
+        layers: Sequence[Any] = family.layers_ if family.is_fitted else family.layers
+        kinds = [layer.kind for layer in layers]
+    plain = kinds[1:] if kinds[:1] == ["deslant"] else kinds
+    n_templates = sum(kind == "templates" for kind in plain)
+    ordered = ["templates"] * n_templates + ["units"] * (len(plain) - n_templates)
+    if n_templates == 0 or plain != ordered:
+        accepted = "deslanting or nothing, layers of templates, then units"
+        raise InputError(argument, ", ".join(kinds), accepted)
+
+
+def quantized(network: Network, images: np.ndarray, bits: Bits, n_jobs: int = 1) -> Network:
+    """Return a network in integers, without learning anew.
+
+    Parameters
+    ----------
+    network : Network
+        See :func:`check_quantizable`.
+    images : ndarray of shape (n, H, W) or (n, H, W, C)
+        Images that say how large values become; a few hundred do.
+    bits : Bits
+    n_jobs : int, default 1
+        Threads.
+    """
+    features = ByteNetwork(network)
+    features.quantize(bits, images, n_jobs)
+    return features.family()
+
+
+class ByteNetwork:
+    """A network's features of images of bytes; see :class:`visionshare.generators.tuning.Tunable`.
+
+    Deslanting is that of integers from the beginning. After :meth:`quantize` weights, biases and
+    values are rounded in :meth:`forward`, and gradients pass the roundings unchanged, but for
+    values that are cut off.
+
+    Parameters
+    ----------
+    network : Network
+        See :func:`check_quantizable`.
+    wrap : callable, optional
+        What is made of the features that move, such as
+        :class:`visionshare.learners.fine_tuning.standardized_templates.StandardizedTemplates`.
+
+    References
+    ----------
+    Y. Bengio, N. Léonard, A. Courville, "Estimating or propagating gradients through stochastic
+    neurons for conditional computation", 2013: the straight-through estimator; B. Jacob et al.,
+    "Quantization and training of neural networks for efficient integer-arithmetic-only
+    inference", CVPR 2018, §3.
+    """
+
+    def __init__(self, network: Network, wrap: Callable[[Any], Any] | None = None) -> None:
+        check_quantizable(network)
+        self._image_shape = tuple(network.image_shape_)
+        layers = list(network.layers_)
+        self._deslant: IntegerDeslant | None = None
+        if isinstance(layers[0], DeslantLayer):
+            self._deslant = IntegerDeslant(layers[0].in_shape)
+            layers = layers[1:]
+        self._places = network.places_
+        inside = Network.of(_of_pixels(layers, _LARGER), self._places, layers[0].in_shape)
+        moving = TunableNetwork(inside)
+        self._part: Any = moving if wrap is None else wrap(moving)
+        self.parameters = self._part.parameters
+        self.templates = self._part.templates
+        #: Exponents of the features, once they are quantized.
+        self.exponents: np.ndarray | None = None
+
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+        """Return features (n, n_features), float32, and what :meth:`backward` needs."""
+        inputs = self._inputs(images)
+        values, seen = self._part.forward(inputs, n_jobs)
+        return values, (inputs, seen)
+
+    def backward(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the gradients in the parameters of Σ_if G_if x_if."""
+        gradients: list[np.ndarray] = self._part.backward(seen[0], values, seen[1], G, n_jobs)
+        return gradients
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
+        self._part.moved()
+
+    def quantize(self, bits: Bits, images: np.ndarray, n_jobs: int = 1) -> None:
+        """Round to integers from now on, whose exponents these images say."""
+        inputs = self._inputs(images)
+        pixels = np.full(inputs.shape[3], _PIXEL_EXPONENT)
+        self.exponents = self._part.quantize(bits, inputs, pixels, n_jobs)
+
+    def family(self) -> Network:
+        """Return the network of these features with the current parameters."""
+        before: list[Fitted]
+        if self.exponents is None:
+            plain = _of_pixels(self._part.family().layers_, 1 / _LARGER)
+            before = [] if self._deslant is None else [DeslantLayer(self._deslant.in_shape)]
+            return Network.of([*before, *plain], self._places, self._image_shape)
+        layers, places = self._part.whole_layers()
+        before = [] if self._deslant is None else [self._deslant]
+        return Network.of([*before, *layers], places, self._image_shape)
+
+    def _inputs(self, images: np.ndarray) -> np.ndarray:
+        """Return what the first weighted layer sees: images in 256ths, float32."""
+        raster = as_bytes(check_images(images, self._image_shape))
+        if self._deslant is not None:
+            raster = self._deslant.transform(raster)
+        return np.ldexp(raster.astype(np.float32), _PIXEL_EXPONENT)
+
+
+def _of_pixels(layers: list[Fitted], factor: float) -> list[Fitted]:
+    """Return layers whose first one has its weights of pixels multiplied."""
+    from dataclasses import replace
+
+    first = layers[0]
+    assert isinstance(first, TemplateLayer)
+    templates = np.asarray(first.templates * np.float32(factor), np.float32)
+    return [replace(first, templates=templates), *layers[1:]]

@@ -1,0 +1,117 @@
+"""A layer of units in integers of few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, weighted_values
+from visionshare.generators.layers.layer import Selection, Shape
+
+if TYPE_CHECKING:
+    from visionshare.codegen.onnx_graph import Graph
+
+__all__ = ["IntegerUnits"]
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerUnits(WeightedIntegerLayer):
+    """Weighted sums of all inputs, rectified or squared, shifted, cut off at 255.
+
+    A square is that of a sum shifted to a signed byte, divided by 64.
+
+    Parameters
+    ----------
+    in_shape : tuple of int
+    weights : ndarray of shape (n, H · W · C), int
+    bits : {8, 4, 2, "ternary"}
+    biases, shifts : ndarray of shape (n,), int32
+    square : bool
+
+    Raises
+    ------
+    InputError
+        If they do not fit each other, or a sum could leave 32 bits.
+    """
+
+    in_shape: Shape
+    weights: np.ndarray
+    bits: int | str
+    biases: np.ndarray
+    shifts: np.ndarray
+    square: bool = False
+    kind: ClassVar[str] = "units-int"
+
+    def __post_init__(self) -> None:
+        self._check_sums()
+        n_inputs = int(np.prod(self.in_shape))
+        if self.weights.shape != (len(self.weights), n_inputs):
+            raise InputError("weights", self.weights.shape, f"(n, {n_inputs})")
+
+    @property
+    def out_shape(self) -> Shape:
+        """One row and column of as many channels as there are units."""
+        return 1, 1, len(self.weights)
+
+    def macs(self, outputs: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates per image; a square is one more."""
+        n = len(self.weights) if outputs is None else len(np.unique(outputs))
+        return n * (self.weights.shape[1] + self.square)
+
+    def take(self, outputs: np.ndarray) -> Selection:
+        """Return the layer with the units in use, and where the outputs are then."""
+        used, number = np.unique(outputs, return_inverse=True)
+        kept = replace(
+            self, weights=self.weights[used], biases=self.biases[used], shifts=self.shifts[used]
+        )
+        return Selection(kept, number.reshape(-1))
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        return np.ascontiguousarray(self.weights.T, np.int32)
+
+    def transform(self, images: np.ndarray) -> np.ndarray:
+        """Return the layer's bytes."""
+        from visionshare.generators.layers.integers.kernels import units_of_block
+
+        out = np.empty((len(images), len(self.weights)), np.uint8)
+        units_of_block(
+            np.ascontiguousarray(images).reshape(len(images), -1), self._columns,
+            self.biases.astype(np.int32), self.shifts.astype(np.int32), self.square, out,
+        )  # fmt: skip
+        return out.reshape(len(images), *self.out_shape)
+
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return the weights and the bias of a unit."""
+        number = int(output)
+        return {
+            "kind": "quantized",
+            "place": number,
+            "weights": self.weights[number],
+            "bias": int(self.biases[number]),
+        }
+
+    def to_state(self) -> dict[str, Any]:
+        """Return bits, shape and whether sums are squared."""
+        return super().to_state() | {"square": bool(self.square)}
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
+    ) -> IntegerUnits:
+        """Return the layer that :meth:`to_state` described."""
+        square = state.get("square")
+        if not isinstance(square, bool):
+            raise InputError("square", square, "true or false")
+        return cls(in_shape, square=square, **weighted_values(state, arrays))
+
+    def to_onnx(self, images: str, graph: Graph) -> str:
+        """Return the name of the layer's bytes in a graph, as floats."""
+        from visionshare.generators.layers.integers.onnx import applied
+
+        return applied(self, images, graph)

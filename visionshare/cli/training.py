@@ -298,6 +298,9 @@ def warmup() -> None:
     import numpy as np
 
     from visionshare.columns import ArrayColumns
+    from visionshare.generators.layers.deslant import Deslant
+    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.templates import Templates
     from visionshare.generators.patches import PatchTemplates
     from visionshare.learners import FineTuning, ShareBoost, fine_tune
     from visionshare.progress import stage
@@ -305,7 +308,8 @@ def warmup() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2
     pictures = (rng.integers(0, 255, (40, 8, 8), np.uint8), rng.random((40, 8, 8), np.float32))
-    with stage("compiling", 4 * len(pictures)) as advance:
+    layers = [Deslant(), Templates(3, 3, pool=2, n_patches=500), Templates(9, 2, grid=2)]
+    with stage("compiling", 5 * len(pictures)) as advance:
         for images in pictures:
             family = PatchTemplates(3, 16, 2, (2.0,), n_patches=500).fit(images)
             for dtype in ("float32", "float16"):
@@ -316,6 +320,12 @@ def warmup() -> None:
             _classify_as_predict(classifier, images)
             advance(1)
             tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1))
+            _classify_as_predict(tuned, images)
+            advance(1)
+            network = Network(layers).fit(images)
+            columns = ArrayColumns.from_family(network, images)
+            classifier = ShareBoost(rounds=2).fit(columns, labels).to_classifier(network)
+            tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1, head="hidden"))
             _classify_as_predict(tuned, images)
             advance(1)
     say("the kernels are compiled")

@@ -240,12 +240,12 @@ class Network(FeatureFamily):
         layers, of_outputs = list(self.layers_), np.asarray(weights, np.float64)
         # 1) go back through units: sums of units are sums of their inputs
         while len(layers) > 1 and isinstance(layers[-1], UnitLayer):
-            last = layers[-1]
+            units = layers[-1]
             layers = layers[:-1]
             values = Forward(layers).outputs(raster, 1).reshape(-1)
-            spread = np.zeros((len(of_outputs), len(last.directions)))
+            spread = np.zeros((len(of_outputs), len(units.directions)))
             np.add.at(spread.T, places, of_outputs.T)
-            of_outputs, added = last.shares(values, spread)
+            of_outputs, added = units.shares(values, spread)
             rest = rest + added
             places = _whole_places(layers[-1])
             of_outputs, numbers = of_outputs[:, places], None

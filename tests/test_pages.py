@@ -250,7 +250,7 @@ def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):
     options = Namespace(images=None, rounds=20, templates=30)
     recipe = mnist_steps.recipe_of(step, 1, options, copies)
     family = read_pool(recipe.features, 1)
-    patches = family.family if step.pool == "deslanted-patches" else family
+    patches = family.layers[-1].family if step.pool == "deslanted-patches" else family
     assert (patches.n_templates, recipe.learner.rounds) == (30, 20)
     assert (recipe.fine_tuning is not None, recipe.deformations is not None) == (
         bool(step.chosen), copies > 0

@@ -75,7 +75,7 @@ def _check_not_fitted(family: Any, images: np.ndarray) -> None:
         "sample": (1, np.random.default_rng(0)),
         "block_ids": (first,),
         "macs": (),
-        "layers": (),
+        "layer_summaries": (),
         "to_state": (),
         "get_feature_names_out": (),
     }

@@ -84,6 +84,8 @@ class Fitted(ABC):
     kind: ClassVar[str]
     #: Whether the layer only rearranges what a pixel stands for: bytes in, bytes out.
     keeps_bytes: ClassVar[bool] = False
+    #: Whether some outputs need only some channels of the input: less of the layers before.
+    reads_some_channels: ClassVar[bool] = False
     in_shape: Shape
 
     @property

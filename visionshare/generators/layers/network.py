@@ -309,7 +309,11 @@ class Network(FeatureFamily):
         ids = check_features(features, self.n_features_)
         if len(ids) == 0:
             return 0
-        return self._shared_macs + self.layers_[-1].macs(self.places_[ids])
+        network = self
+        if any(layer.reads_some_channels for layer in self.layers_[1:]):
+            # What these features do not need of the layers before is not computed.
+            network, ids = self.take(ids), np.arange(len(ids))
+        return network._shared_macs + network.layers_[-1].macs(network.places_[ids])
 
     @property
     def _shared_macs(self) -> int:
@@ -318,6 +322,8 @@ class Network(FeatureFamily):
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         last = self.layers_[-1]
         first = 0 if len(chosen) else self._shared_macs
+        if any(layer.reads_some_channels for layer in self.layers_[1:]):
+            return super()._added_macs(chosen, features)
         if isinstance(last, TemplateLayer):
             known = np.isin(features, chosen)
             return np.where(known, 0, last.output_macs(self.places_[features])) + first

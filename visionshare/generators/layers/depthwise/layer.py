@@ -36,6 +36,7 @@ class DepthwiseLayer(TemplateLayer):
     """
 
     kind: ClassVar[str] = "depthwise"
+    reads_some_channels: ClassVar[bool] = True
     sources: np.ndarray
 
     def take(self, outputs: np.ndarray) -> Selection:

@@ -51,7 +51,8 @@ class InputError(VisionshareError, ValueError):
 
     def __init__(self, argument: str, given: object, accepted: str) -> None:
         # A number of NumPy is shown as the plain number.
-        shown = given.item() if getattr(given, "shape", None) == () else given  # type: ignore[attr-defined]
+        is_scalar = getattr(given, "shape", None) == () and hasattr(given, "item")
+        shown = given.item() if is_scalar else given  # type: ignore[attr-defined]
         super().__init__(f"{argument}: got {shown!r}; accepted: {accepted}")
         self.argument = argument
         self.given = given

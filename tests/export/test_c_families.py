@@ -22,8 +22,8 @@ STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion
           "-Werror", "-O1"]  # fmt: skip
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
-    "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources", "maps",
-    "maps-of-maps", "many-maps", "chains", "chains-of-three", "channels",
+    "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
+    "network", "network-of-few", "network-of-many", "network-depthwise", "network-of-channels",
 ]  # fmt: skip
 
 
@@ -119,11 +119,11 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
         "color",
         "gabor",
         "anchors-pca",
-        "maps",
-        "maps-of-maps",
-        "many-maps",
-        "chains",
-        "channels",
+        "network",
+        "network-of-few",
+        "network-of-many",
+        "network-depthwise",
+        "network-of-channels",
     ],
 )
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
@@ -134,7 +134,8 @@ def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images,
 
 
 @pytest.mark.parametrize(
-    "kind", ["patches", "color", "maps", "maps-of-maps", "many-maps", "chains"]
+    "kind",
+    ["patches", "color", "network", "network-of-few", "network-of-many", "network-depthwise"],
 )
 @pytest.mark.parametrize("pixel", ["uint8", "float32"])
 def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, images, tmp_path):
@@ -153,7 +154,7 @@ def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, i
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 @pytest.mark.parametrize(
-    "kind", ["patches", "maps", "maps-of-maps", "many-maps", "chains-of-three"]
+    "kind", ["patches", "network", "network-of-few", "network-of-many", "network-depthwise"]
 )
 def test_small_cores_need_the_memory_that_is_said(kind, quantize, gcc, classifier, tmp_path):
     program = c_program(classifier(kind), quantize=quantize)
@@ -251,7 +252,7 @@ def test_a_rule_is_needed_to_stop(classifier):
         c_program(classifier("patches"), early_exit=True)
 
 
-@pytest.mark.parametrize("kind", ["gabor-at", "maps-of-maps", "patches", "stumps", "union"])
+@pytest.mark.parametrize("kind", ["gabor-at", "network-of-few", "patches", "stumps", "union"])
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 def test_no_warnings_where_compilers_look_far(kind, quantize, gcc, classifier, tmp_path):
     """Of loops that they unroll, compilers warn at -O2 and -O3 alone; nothing calls for memory."""

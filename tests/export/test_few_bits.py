@@ -178,7 +178,7 @@ def _check_scores(model, test, program, flags, tmp_path):
 
 @needs_gcc
 @pytest.mark.parametrize("level", ["-O2", "-O3", "-Os"])
-@pytest.mark.parametrize("kind", ["quantized-maps", "quantized-squares"])
+@pytest.mark.parametrize("kind", ["maps", "squares"])
 def test_optimized_c_has_no_warnings(kind, level, whole, tmp_path):
     program = c_program(whole(kind), probabilities=True)
     for name, text in program.files.items():
@@ -190,7 +190,7 @@ def test_optimized_c_has_no_warnings(kind, level, whole, tmp_path):
 
 @needs_gcc
 def test_compiled_classifiers_have_whole_scores(whole, images, tmp_path):
-    model, test = whole("quantized-maps"), images[1]
+    model, test = whole("maps"), images[1]
     compiled = compile_classifier(model, cache_dir=tmp_path)
     scores = compiled.decision_function(test)
     assert compiled.program.score == "int32"
@@ -210,7 +210,7 @@ def test_onnx_gives_the_same_scores(kind, whole, images):
 
 
 @needs_gcc
-@pytest.mark.parametrize("kinds", [("quantized", "quantized"), ("quantized-maps", "quantized")])
+@pytest.mark.parametrize("kinds", [("ternary", "ternary"), ("maps", "ternary")])
 def test_means_have_whole_scores(kinds, images, whole, tmp_path):
     members, test = [whole(kind) for kind in kinds], edge_images(images[1])
     model = averaged(members)
@@ -225,7 +225,7 @@ def test_means_have_whole_scores(kinds, images, whole, tmp_path):
 
 
 def test_weights_that_are_not_whole_make_a_program_of_floats(whole):
-    model = whole("quantized")
+    model = whole("ternary")
     halves = CompactClassifier(model.family, model.weights / 2, model.intercept, model.classes)
     assert c_program(halves).score == "float32"
     assert c_program(model, pixel="float32").score == "float32"
@@ -233,23 +233,23 @@ def test_weights_that_are_not_whole_make_a_program_of_floats(whole):
 
 def test_tables_are_not_quantized_twice(whole):
     with pytest.raises(InputError, match="quantize"):
-        c_program(whole("quantized"), quantize="int8")
+        c_program(whole("ternary"), quantize="int8")
 
 
 @needs_tools
 @pytest.mark.parametrize(
     ("kind", "core"),
     [
-        ("quantized-maps", "cortex-m0plus"), ("quantized-maps", "cortex-m4"),
-        ("quantized-maps", "cortex-m33"), ("quantized-maps", "rv32imc"),
-        ("quantized-two-bits", "cortex-m4"), ("quantized-squares", "wasm"),
+        ("maps", "cortex-m0plus"), ("maps", "cortex-m4"),
+        ("maps", "cortex-m33"), ("maps", "rv32imc"),
+        ("two-bits", "cortex-m4"), ("squares", "wasm"),
     ],
 )  # fmt: skip
 def test_cores_give_the_same_scores(kind, core, whole, images):
     model, test = whole(kind), edge_images(images[1][:5])
     sources = device_sources(model, c_program(model))
     # Cores with instructions for pairs of products have them in 8 bits.
-    assert ("smlad" in sources.files["classifier.c"]) == (kind != "quantized-two-bits")
+    assert ("smlad" in sources.files["classifier.c"]) == (kind != "two-bits")
     measured = measure(sources, find_target(core), test)
     assert np.array_equal(measured.scores, by_hand(model, test))
     assert measured.figures.work in (0, c_program(model).ram)

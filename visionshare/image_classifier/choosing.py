@@ -352,9 +352,9 @@ class Search:
         if self.data.n > _FEW or self.data.raster[2] not in (1, 3):
             return
         if side >= 8:
-            pool = 4 if side >= 16 else 2
-            inner = {"n_anchors": min(400, n), "n_components": min(60, n, 2 * side)}
-            yield Proposal(Greedy("gradient-anchors", 150, {"pool": pool, "rbf": inner}))
+            anchors = {"n_anchors": min(400, n), "n_components": min(60, n, 2 * side)}
+            layers = {"channels-1": {"pool": 4 if side >= 16 else 2}, "rbf": anchors}
+            yield Proposal(Greedy("gradient-anchors", 150, layers))
         if side >= 16:
             yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from visionshare import Deslant, Templates
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import Budget, load_recipe
@@ -201,7 +202,7 @@ def test_a_recipe_that_is_not_read_back_is_not_written():
 
 def test_a_recipe_chooses_templates_among_more():
     recipe = recipe_of(load_recipe("digits"), Structure((), 3, 10, 2, "linear", 0, False), Design())
-    assert recipe.features.parameters["n_templates"] == 20
+    assert recipe.features.parameters["layers"][-1]["n_templates"] == 20
     assert recipe.fine_tuning.search_images == 2000
     few = load_recipe("digits", ["fine_tuning={search_images=99}"])
     structure = Structure((), 3, 10, 2, "linear", 0, False)
@@ -212,16 +213,13 @@ def test_a_recipe_chooses_templates_among_more():
 def test_every_layering_has_a_pool(n, deslanted):
     from visionshare.recipes.pools import read_pool
 
-    layers = tuple(MapLayer(3 + i, 2, 1) for i in range(n))
-    structure = Structure(layers, 4, 10, 2, "linear", 0, deslanted)
+    maps = tuple(MapLayer(3 + i, 2, 1) for i in range(n))
+    structure = Structure(maps, 4, 10, 2, "linear", 0, deslanted)
     family = read_pool(recipe_of(load_recipe("digits"), structure, FEW).features, 0)
-    for layer in ([None] if deslanted else []) + [*layers]:
-        if layer is not None:
-            assert (family.n_maps, family.size, family.pool) == (layer.n_maps, 2, 1)
-            assert (family.padding, family.n_patches) == (0, 2000)
-        family = family.family
-    assert (family.name, family.patch_size, family.n_templates) == ("patches", 4, 10)
-    assert (family.masks, family.grid, family.n_patches) == ("cells", 2, 2000)
+    expected = [Deslant()] if deslanted else []
+    expected += [Templates(layer.n_maps, layer.size, pool=1, n_patches=2000) for layer in maps]
+    expected.append(Templates(10, 4, grid=2, n_patches=2000))
+    assert repr(family.layers) == repr(expected)
 
 
 def test_draws_of_channels_fit_the_images():

@@ -246,7 +246,7 @@ def test_few_bits_are_learned_and_written(tmp_path):
     [
         ([*FEW_BITS, "quantization.template_bits=3"], "template_bits"),
         ([*FEW_BITS, "fine_tuning.head=products"], "head"),
-        ([*SMALL, "fine_tuning.head=linear", "quantization.weight_bits=4"], "cells"),
+        ([*SMALL, "fine_tuning.head=linear", "quantization.weight_bits=4"], "layers of templates"),
         (["quantization.weight_bits=4"], "needs"),
     ],
 )

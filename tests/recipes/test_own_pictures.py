@@ -203,7 +203,7 @@ def test_what_cannot_be_trained_on_is_named(tmp_path):
 def test_the_bundled_recipes_train(name, tmp_path):
     write_digits(tmp_path / "d", 20)
     settings = ["learner.rounds=3", "fine_tuning.epochs=2"]
-    settings.append("features.parameters.layered.patches={n_templates=10, grid=2}")
+    settings.append("features.parameters.templates-3={n_templates=10, grid=2}")
     own = recipe_for_pictures(str(tmp_path / "d"), PictureOptions(recipe=name), settings)
     result = train(own.recipe, tmp_path / "out")
     assert result.metrics["test_images"] == 8

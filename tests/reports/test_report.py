@@ -140,8 +140,10 @@ def test_it_says_that_images_are_deslanted(report, tmp_path):
 
 
 def test_it_shows_each_layer(tmp_path):
-    features = ["features.pool=layered", "features.parameters.size=3", "features.parameters.pool=1"]
-    small = ["features.parameters.patches.n_templates=20", "learner.rounds=3", "data.limit=300"]
+    templates = "features.parameters.templates-1"
+    features = ["features.pool=layered", f"{templates}.size=3", f"{templates}.pool=1"]
+    features.append("features.parameters.templates-2.n_templates=20")
+    small = ["learner.rounds=3", "data.limit=300"]
     result = train(load_recipe("digits", [*features, *small]), tmp_path)
     page = (result.out / "report.html").read_text("utf-8")
     for heading in ("Layers", "Templates of layer 1: maps", "Templates of layer 2"):

@@ -382,17 +382,6 @@ def test_an_unexpected_error_is_a_typed_answer(model, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_scores_that_overflow_are_null():
-    family = Pixels().fit(np.zeros((1, 2, 2), np.uint8)).take([0, 1])
-    weights = np.full((2, 2), 3e38, np.float32)
-    model = CompactClassifier(family, weights, np.zeros(2), np.array(["a", "b"]))
-    answer = ask(service(model), predict(b'{"pixels": [[255, 255], [9, 9]]}', "application/json"))[
-        0
-    ]
-    assert answer.status_code == 200
-    assert answer.json()["probability"] is None
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers(-9, 300) | st.integers() | st.text(),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),

@@ -63,9 +63,10 @@ def split_files(source: str) -> tuple[list[str], list[str]]:
     for name in stored_files(source):
         words = re.split(r"[^a-z]+", PurePosixPath(name).name.lower())
         parts[any(role_of(word) == "test" for word in words)].append(name)
+    if not any(parts.values()):
+        raise DataError(f"no files match {source!r}")
     if not parts[False]:
-        missing = "files that train" if parts[True] else "such files"
-        raise DataError(f"{source}: no {missing}")
+        raise DataError(f"{source}: no files that train")
     return parts[False], parts[True]
 
 

@@ -181,6 +181,8 @@ def test_refusals_are_typed(app, name):
     answer = ask(app, request)[0]
     assert (answer.status_code, answer.json()["error"]["kind"]) == (status, kind)
     assert "\n" not in answer.json()["error"]["message"]
+    # A client would ask again on a connection whose body was not read.
+    assert (answer.headers.get("connection") == "close") == (status in (413, 415))
 
 
 GETS = ("/", "/health", "/metrics", "/openapi.json", "/v2", "/v2/health/live", "/v2/health/ready",

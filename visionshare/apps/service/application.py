@@ -153,8 +153,11 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def on_refusal(request: Request, error: Refusal) -> JSONResponse:
-        retry = {"Retry-After": "1"} if error.status == 503 else None
-        return failure(request.url.path, error.status, error.kind, error.message, retry)
+        headers = {"Retry-After": "1"} if error.status == 503 else {}
+        if request.method == "POST" and not getattr(request.state, "is_read", False):
+            # The rest of the body is not read, so that the connection cannot be used again.
+            headers["Connection"] = "close"
+        return failure(request.url.path, error.status, error.kind, error.message, headers)
 
     @app.exception_handler(InputError)
     async def on_input_error(request: Request, error: InputError) -> JSONResponse:

@@ -172,6 +172,7 @@ class Body:
             # the server keeps the connection.
             self._task = None
             self._memory.end(self)
+        request.state.is_read = True
         content, self._content = bytes(self._content), bytearray()
         return content
 

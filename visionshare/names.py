@@ -38,8 +38,8 @@ def without_controls(text: str) -> str:
 
     Examples
     --------
-    >>> print(without_controls("a\x1b[31m red\tclass"))
-    a\x1b[31m red	class
+    >>> print(without_controls("a" + chr(27) + "[31m red class"))
+    a\\x1b[31m red class
     """
     return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 

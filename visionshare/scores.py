@@ -30,7 +30,8 @@ def finite_scores(scores: np.ndarray, argument: str) -> np.ndarray:
     --------
     >>> finite_scores(np.array([1.0, np.inf]), "X")
     Traceback (most recent call last):
-    visionshare.errors.InputError: X: got 'scores beyond ...'; accepted: ... too large ...
+        ...
+    visionshare.errors.InputError: X: got 'scores beyond float64'; accepted: ...
     """
     if not np.isfinite(scores).all():
         accepted = "values as in training: these are too large, or their weights are"

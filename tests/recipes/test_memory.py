@@ -36,12 +36,15 @@ for limit in (60, 3000):
 print(peaks[1] - peaks[0])
 """
 POOL = """
-family = "channels"
-[parameters]
+family = "network"
+[[layers]]
+kind = "channels"
 channels = ["orientations"]
 n_orientations = 5
 pool = 1
-[[parts]]
+[[layers]]
+kind = "family"
+name = "lbp"
 pool = "lbp"
 """
 

@@ -205,7 +205,7 @@ def is_near_majority(errors: int, n: int, majority_error: float) -> bool:
 
     Examples
     --------
-    >>> is_near_majority(40, 100, 0.5), is_near_majority(10, 100, 0.5)
+    >>> is_near_majority(46, 100, 0.5), is_near_majority(10, 100, 0.5)
     (True, False)
     """
     if majority_error == 0:

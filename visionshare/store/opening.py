@@ -164,7 +164,7 @@ def open_store(
     >>> open_store("nowhere")
     Traceback (most recent call last):
         ...
-    visionshare.errors.StoreError: nowhere: no store (No such file or directory for manifest.json)
+    visionshare.errors.StoreError: no folder of a store named 'nowhere'.
     """
     folder = Path(path)
     manifest = read_manifest(folder)

@@ -78,7 +78,7 @@ class Network(FeatureFamily):
     >>> layers = [Templates(4, 3, pool=2, n_patches=900), Templates(9, 2, grid=2, n_patches=900)]
     >>> family = Network(layers).fit(images)
     >>> family.n_features_, family.take([0, 5]).macs()
-    (36, 1332)
+    (36, 1328)
     """
 
     name: ClassVar[str] = "network"

@@ -100,7 +100,7 @@ def cost_of(
     Examples
     --------
     >>> cost_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5)
-    Cost(macs=3440, parameters=295, nbytes=4060)
+    Cost(macs=3440, parameters=305, nbytes=1540)
     """
     height, width, channels = raster
     macs = MACS_PER_VALUE * height * width * channels if structure.deslanted else 0

@@ -9,18 +9,7 @@ __all__ = ["bundled"]
 
 
 def bundled(kind: str) -> dict[str, Path]:
-    """Return the bundled TOML files of one kind, by name.
-
-    Parameters
-    ----------
-    kind : {"data", "features", "pipelines"}
-        Which folder. An installed package has it inside; a checkout has it at its root.
-
-    Examples
-    --------
-    >>> all(path.suffix == ".toml" for path in bundled("pipelines").values())
-    True
-    """
+    """Return the bundled TOML files of one kind, by name."""
     package = Path(str(files("visionshare")))
     for folder in (package / "_bundled" / kind, package.parent / kind):
         if folder.is_dir():

@@ -32,31 +32,8 @@ _ACCEPTED = f"distinct labels of one type: {_TYPES}"
 
 
 def label_array(labels: Any, argument: str = "y") -> np.ndarray:
-    """Return labels as an array that keeps their type.
-
-    NumPy alone turns [1, "a"] into texts, and columns of pandas into arrays of objects.
-
-    Parameters
-    ----------
-    labels : array-like
-        A table of several columns is returned as it is.
-    argument : str, default "y"
-        What an error names.
-
-    Raises
-    ------
-    InputError
-        If they are bytes, dates or complex numbers, or of several types.
-
-    Examples
-    --------
-    >>> label_array(np.array([True, False], object))
-    array([ True, False])
-    >>> label_array([1, "a"])
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: y: got "1 and 'a'"; accepted: labels of one type
-    """
+    """Return labels as an array that keeps their type."""
+    # NumPy alone turns [1, "a"] into texts, and columns of pandas into arrays of objects.
     if isinstance(labels, np.ndarray):
         if labels.dtype.kind not in "biufUOT":
             # scikit-learn's checks of estimators look for these words.
@@ -99,24 +76,7 @@ def _numbers(labels: list[Any]) -> np.ndarray:
 
 
 def checked_classes(classes: Any, argument: str = "classes") -> np.ndarray:
-    """Return the labels of classes as an array (k,), once they can be saved and told apart.
-
-    Parameters
-    ----------
-    classes : array-like of shape (k,)
-    argument : str, default "classes"
-        What an error names.
-
-    Raises
-    ------
-    InputError
-        If a label is none, or two are equal.
-
-    Examples
-    --------
-    >>> checked_classes(["a", "b"]), checked_classes(np.array([2, 1], np.uint8))
-    (array(['a', 'b'], dtype='<U1'), array([2, 1], dtype=uint8))
-    """
+    """Return the labels of classes as an array (k,), once they can be saved and told apart."""
     array = label_array(classes, argument)
     if array.ndim != 1:
         raise InputError(argument, array.shape, "a vector of two classes or more")
@@ -133,24 +93,12 @@ def checked_classes(classes: Any, argument: str = "classes") -> np.ndarray:
 
 
 def class_names(classes: np.ndarray) -> tuple[str, ...]:
-    """Return classes as texts, for people and for formats that know only texts.
-
-    Examples
-    --------
-    >>> class_names(np.array([1.0, 2.0])), class_names(np.array([False, True]))
-    (('1.0', '2.0'), ('False', 'True'))
-    """
+    """Return classes as texts, for people and for formats that know only texts."""
     return tuple(str(label) for label in classes.tolist())
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct names of classes in order: numbers by their size, then texts.
-
-    Examples
-    --------
-    >>> in_order(["b", "10", "2", "a", "2"])
-    ('2', '10', 'a', 'b')
-    """
+    """Return the distinct names of classes in order: numbers by their size, then texts."""
     return tuple(sorted(set(names), key=_place))
 
 
@@ -161,13 +109,7 @@ def _place(name: str) -> tuple[bool, int, str]:
 
 
 def quoted(classes: Iterable[Any]) -> str:
-    """Return classes for a message: texts in quotes, so that "1" and 1 differ.
-
-    Examples
-    --------
-    >>> quoted(["1", "10"]), quoted(np.array([1, 10]))
-    ("'1', '10'", '1, 10')
-    """
+    """Return classes for a message: texts in quotes, so that "1" and 1 differ."""
     shown = list(map(_shown, classes))
     more = len(shown) - _NAMED
     return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -178,25 +120,7 @@ def _shown(label: Any) -> str:
 
 
 def numbers_of(labels: Any, classes: np.ndarray, argument: str = "labels") -> np.ndarray:
-    """Return the number of each label among the classes, int64.
-
-    Parameters
-    ----------
-    labels : array-like of shape (m,)
-    classes : ndarray of shape (k,)
-    argument : str, default "labels"
-        What an error names.
-
-    Raises
-    ------
-    InputError
-        If a label is no class; the text "1" is not the number 1.
-
-    Examples
-    --------
-    >>> numbers_of(["b", "a", "b"], np.array(["a", "b"]))
-    array([1, 0, 1])
-    """
+    """Return the number of each label among the classes, int64."""
     given = label_array(labels, argument).tolist()
     number = {label: i for i, label in enumerate(classes.tolist())}
     unknown = next((label for label in given if label not in number), None)
@@ -208,34 +132,7 @@ def numbers_of(labels: Any, classes: np.ndarray, argument: str = "labels") -> np
 def renamed(
     labels: np.ndarray, names: Sequence[Any] | Mapping[Any, Any], argument: str = "classes"
 ) -> np.ndarray:
-    """Return names for classes.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (k,)
-        What the classes are called so far.
-    names : sequence or mapping
-        Names in the order of the labels, or the name of each label.
-    argument : str, default "classes"
-        What an error names.
-
-    Raises
-    ------
-    InputError
-        If names are missing or equal, or a sequence gives a class the label of another one.
-
-    Examples
-    --------
-    >>> renamed(np.array([0, 1]), ["cat", "dog"]).tolist()
-    ['cat', 'dog']
-    >>> renamed(np.array(["a", "b"]), {"b": "a", "a": "b"}).tolist()
-    ['b', 'a']
-    >>> renamed(np.array(["a", "b"]), ["b", "a"])
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: classes: got "'b' for the class 'a'"; accepted: names in the \
-order of classes_ ('a', 'b'), or a mapping of these to names
-    """
+    """Return names for classes."""
     order = labels.tolist()
     if isinstance(names, Mapping):
         nameless = [label for label in order if label not in names]

@@ -43,17 +43,7 @@ _numbers = itertools.count()
 
 @contextmanager
 def storage_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn the system's refusals to write into a :class:`StorageError` that names the path.
-
-    Examples
-    --------
-    >>> import errno
-    >>> with storage_errors("a.csv"):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.StorageError: a.csv: No space left on device; make room and run it again
-    """
+    """Turn the system's refusals to write into a :class:`StorageError` that names the path."""
     try:
         yield
     except OSError as error:
@@ -75,22 +65,7 @@ def _is_beside(name: object, path: str | os.PathLike[str]) -> bool:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder and those above it where they are missing; return its path.
-
-    Raises
-    ------
-    InputError
-        If it is a URL.
-    StorageError
-        If it cannot be made.
-
-    Examples
-    --------
-    >>> make_folder(Path("s3://bucket/run"))
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: path: got 's3://bucket/run'; accepted: a path, no URL
-    """
+    """Make a folder and those above it where they are missing; return its path."""
     folder = Path(path)
     # As a path a URL has lost one of its slashes; a drive has one letter.
     if re.match(r"[a-z0-9+]{2,}:/", folder.as_posix()):
@@ -105,13 +80,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether a file is what a killed process left of a write.
-
-    Examples
-    --------
-    >>> is_partial(Path("out/.path.csv.123-0.partial")), is_partial(Path("out/path.csv"))
-    (True, False)
-    """
+    """Return whether a file is what a killed process left of a write."""
     return path.name.startswith(".") and path.suffix == ".partial"
 
 
@@ -131,17 +100,7 @@ def _escaped(name: str) -> str:
 
 
 def move_into_place(written: Path, final: Path) -> None:
-    """Give a file that is complete its name: after this neither is lost when the power is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "draft").write_text("one")
-    ...     move_into_place(Path(folder, "draft"), Path(folder, "a"))
-    ...     os.listdir(folder)
-    ['a']
-    """
+    """Give a file that is complete its name: after this neither is lost when the power is."""
     sync_file(written)
     replace(written, final)
     sync_folder(final.parent)
@@ -149,26 +108,9 @@ def move_into_place(written: Path, final: Path) -> None:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; move it there, synced, when the block succeeds.
-
-    A process that is killed leaves the temporary file behind: the next write of the same name
-    removes it.
-
-    Parameters
-    ----------
-    path : path-like
-        The final name. It appears only when the block ends without an exception.
-
-    Yields
-    ------
-    pathlib.Path
-        A name in the same folder, for the block to create and close.
-
-    Raises
-    ------
-    StorageError
-        If the disk is full or cannot be written to.
-    """
+    """Yield a temporary path beside ``path``; move it there, synced, when the block succeeds."""
+    # A process that is killed leaves the temporary file behind: the next write of the same name
+    # removes it.
     final = Path(path)
     make_folder(final.parent)
     partial = final.with_name(f".{final.name}.{os.getpid()}-{next(_numbers)}.partial")
@@ -184,37 +126,9 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; it gets that name when the block succeeds.
-
-    A process that is killed leaves the temporary folder behind: the next call for the same name
-    removes it.
-
-    Parameters
-    ----------
-    path : path-like
-        The final name. Nothing may be there.
-
-    Yields
-    ------
-    pathlib.Path
-        An empty folder, for the block to fill.
-
-    Raises
-    ------
-    InputError
-        If there is something of this name.
-    StorageError
-        If the disk is full or cannot be written to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     with new_folder(f"{parent}/letters") as folder:
-    ...         _ = (folder / "a.txt").write_text("a")
-    ...     sorted(path.name for path in Path(parent).iterdir())
-    ['letters']
-    """
+    """Yield a temporary folder beside ``path``; it gets that name when the block succeeds."""
+    # A process that is killed leaves the temporary folder behind: the next call for the same name
+    # removes it.
     final = Path(path).absolute()
     if os.path.lexists(final):
         raise InputError("folder", str(path), "a name that nothing has yet")
@@ -234,27 +148,9 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
-    """Remove a folder and all in it: the name goes first, so that no half of it keeps the name.
-
-    A process that is killed leaves the rest under a partial name: the next removal of the same
-    folder removes that too.
-
-    Raises
-    ------
-    InputError
-        If it is a link: what it leads to may be anyone's.
-    StorageError
-        If it cannot be removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(f"{folder}/work/a", "one")
-    ...     remove_folder(f"{folder}/work")
-    ...     os.listdir(folder)
-    []
-    """
+    """Remove a folder and all in it."""
+    # the name goes first, so that no half of it keeps the name. A process that is killed leaves
+    # the rest under a partial name: the next removal of the same folder removes that too.
     final = Path(path)
     if final.is_symlink():
         raise InputError("folder", str(path), "a folder, and no link to one")
@@ -268,39 +164,11 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by a file of these bytes, atomically.
-
-    Parameters
-    ----------
-    path : path-like
-    content : bytes
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_bytes(f"{folder}/a", b"1")
-    ...     Path(folder, "a").read_bytes()
-    b'1'
-    """
+    """Replace ``path`` by a file of these bytes, atomically."""
     with replace_file(path) as partial:
         partial.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace ``path`` by a UTF-8 file of this text, atomically.
-
-    Parameters
-    ----------
-    path : path-like
-    text : str
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(f"{folder}/a", "one")
-    ...     Path(folder, "a").read_text()
-    'one'
-    """
+    """Replace ``path`` by a UTF-8 file of this text, atomically."""
     write_bytes(path, text.encode("utf-8"))

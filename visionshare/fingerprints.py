@@ -24,20 +24,7 @@ IMAGE_BLOCK = 256
 
 
 def array_fingerprint(*arrays: np.ndarray) -> str:
-    """Return the sha256 of dtype, shape and bytes of each array, in order.
-
-    Parameters
-    ----------
-    *arrays : ndarray
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> array_fingerprint(np.zeros(2)) == array_fingerprint(np.zeros(2))
-    True
-    >>> array_fingerprint(np.zeros(2)) == array_fingerprint(np.zeros((1, 2)))
-    False
-    """
+    """Return the sha256 of dtype, shape and bytes of each array, in order."""
     digest = hashlib.sha256()
     for array in arrays:
         array = np.asarray(array)
@@ -51,13 +38,7 @@ def array_fingerprint(*arrays: np.ndarray) -> str:
 
 
 def content_digest(content: bytes) -> str:
-    """Return the BLAKE3 digest of bytes, as hexadecimal digits.
-
-    Examples
-    --------
-    >>> content_digest(b"")[:16]
-    'af1349b9f5f9a1a6'
-    """
+    """Return the BLAKE3 digest of bytes, as hexadecimal digits."""
     from blake3 import blake3
 
     return str(blake3(content).hexdigest())
@@ -75,19 +56,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 
 
 def images_fingerprint(images: np.ndarray) -> str:
-    """Return the identity of images: :func:`joined_fingerprint` of their blocks.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, ...)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> images = np.zeros((2, 3, 3), np.uint8)
-    >>> images_fingerprint(images) == images_fingerprint(images[:1])
-    False
-    """
+    """Return the identity of images: :func:`joined_fingerprint` of their blocks."""
     blocks = [
         array_fingerprint(images[i : i + IMAGE_BLOCK]) for i in range(0, len(images), IMAGE_BLOCK)
     ]
@@ -95,40 +64,12 @@ def images_fingerprint(images: np.ndarray) -> str:
 
 
 def joined_fingerprint(shape: tuple[int, ...], blocks: Sequence[str]) -> str:
-    """Return the identity of images from those of their blocks, which need not fit in memory.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of all images.
-    blocks : sequence of str
-        :func:`array_fingerprint` of each :data:`IMAGE_BLOCK` images, in order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> images = np.zeros((2, 3, 3), np.uint8)
-    >>> joined_fingerprint((2, 3, 3), [array_fingerprint(images)]) == images_fingerprint(images)
-    True
-    """
+    """Return the identity of images from those of their blocks, which need not fit in memory."""
     return hashlib.sha256(json.dumps([list(shape), *blocks]).encode()).hexdigest()
 
 
 def spec_fingerprint(spec: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the sha256 of a JSON-like description together with named arrays.
-
-    Parameters
-    ----------
-    spec : mapping
-        Plain JSON values only.
-    arrays : mapping of str to ndarray
-        Arrays that belong to the description.
-
-    Examples
-    --------
-    >>> spec_fingerprint({"a": 1, "b": 2}, {}) == spec_fingerprint({"b": 2, "a": 1}, {})
-    True
-    """
+    """Return the sha256 of a JSON-like description together with named arrays."""
     digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(name.encode())

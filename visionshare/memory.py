@@ -32,30 +32,7 @@ _LARGE = 8 << 20
 
 @dataclass
 class MemoryBound:
-    """A number of bytes, and what is held of them by name.
-
-    The bound is of a run's data: images, columns, and what is computed from them. The program
-    itself, its libraries and compiled kernels, takes about 300 MB more.
-
-    Attributes
-    ----------
-    limit : int
-        Bytes.
-    option : str
-        What an error calls the bound.
-    held : dict of str to int
-        Bytes by name.
-
-    Examples
-    --------
-    >>> bound = MemoryBound(1 << 30)
-    >>> bound.held["images"] = 1 << 29
-    >>> bound.room
-    536870912
-    >>> bound.check("columns", 3 << 29, "fewer features")
-    Traceback (most recent call last):
-    visionshare.errors.MemoryLimitError: columns: about 1.5 GiB beside 512.0 MiB of images...
-    """
+    """A number of bytes, and what is held of them by name."""
 
     limit: int
     option: str = "memory"
@@ -67,21 +44,7 @@ class MemoryBound:
         return max(self.limit, LEAST) - sum(self.held.values())
 
     def check(self, stage: str, needed: float, ways_out: str) -> None:
-        """Check that a stage has room for what it is about to need.
-
-        Parameters
-        ----------
-        stage : str
-        needed : float
-            Bytes, estimated.
-        ways_out : str
-            What the user can change, beside the bound.
-
-        Raises
-        ------
-        MemoryLimitError
-            If it has not.
-        """
+        """Check that a stage has room for what it is about to need."""
         if needed <= self.room:
             return
         beside = ", ".join(f"{size_text(size)} of {name}" for name, size in self.held.items())
@@ -100,25 +63,7 @@ def _bound() -> MemoryBound:
 
 @contextmanager
 def memory_limit(limit: str | int, option: str = "memory") -> Iterator[MemoryBound]:
-    """Have the stages inside of a block keep to a bound of memory.
-
-    Parameters
-    ----------
-    limit : str or int
-        Such as ``"2GiB"``; never more than this machine has.
-    option : str, default "memory"
-        What an error calls the bound.
-
-    Yields
-    ------
-    MemoryBound
-
-    Examples
-    --------
-    >>> with memory_limit("1GiB"):
-    ...     memory_room()
-    1073741824
-    """
+    """Have the stages inside of a block keep to a bound of memory."""
     bound = MemoryBound(min(parse_size(limit, option), available_memory()), option)
     token = _in_force.set(bound)
     try:
@@ -133,13 +78,8 @@ def memory_room() -> int:
 
 
 def check_fits(stage: str, needed: float, ways_out: str) -> None:
-    """Check what a stage is about to need against the bound in force: :meth:`MemoryBound.check`.
-
-    Raises
-    ------
-    MemoryLimitError
-        If there is no room for it.
-    """
+    """Check what a stage is about to need against the bound in force."""
+    # meth:`MemoryBound.check`.
     _bound().check(stage, needed, ways_out)
 
 
@@ -164,28 +104,17 @@ def _function(name: str, *arguments: type[ctypes._SimpleCData[int]]) -> Callable
 
 
 def release_large_blocks() -> None:
-    """Let blocks of at least 8 MiB be the system's again as soon as they are freed (glibc).
-
-    Otherwise glibc keeps blocks of up to 32 MiB after the first was freed, and must set them to
-    zero before they are used again: 30 ms for a picture of 2²⁵ pixels, in which no other thread
-    runs Python.
-
-    Examples
-    --------
-    >>> release_large_blocks()
-    """
+    """Let blocks of at least 8 MiB be the system's again as soon as they are freed (glibc)."""
+    # Otherwise glibc keeps blocks of up to 32 MiB after the first was freed, and must set them to
+    # zero before they are used again: 30 ms for a picture of 2²⁵ pixels, in which no other thread
+    # runs Python.
     mallopt = _function("mallopt", ctypes.c_int, ctypes.c_int)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def trim_memory() -> None:
-    """Give freed memory back to the system, where the C library keeps it (glibc).
-
-    Examples
-    --------
-    >>> trim_memory()
-    """
+    """Give freed memory back to the system, where the C library keeps it (glibc)."""
     trim = _function("malloc_trim", ctypes.c_size_t)
     if trim is not None:
         trim(0)

@@ -31,38 +31,14 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def without_controls(text: str) -> str:
-    """Return a text of any number of lines with control characters as escapes.
-
-    Names of classes and files come from strangers; a text with their escape sequences would color,
-    clear or retitle the terminal that shows it.
-
-    Examples
-    --------
-    >>> print(without_controls("a" + chr(27) + "[31m red class"))
-    a\\x1b[31m red class
-    """
+    """Return a text of any number of lines with control characters as escapes."""
+    # Names of classes and files come from strangers; a text with their escape sequences would
+    # color, clear or retitle the terminal that shows it.
     return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a message about an unknown name: the nearest names, or all of a few.
-
-    Parameters
-    ----------
-    name : str
-        What was given.
-    known : iterable of str
-        What is accepted.
-    otherwise : str, optional
-        The sentence to end with where no name is near and there are many.
-
-    Examples
-    --------
-    >>> did_you_mean("photo", ["photos", "glyphs"])
-    ". Did you mean 'photos'?"
-    >>> did_you_mean("x", ["photos", "glyphs"]), did_you_mean("x", map(str, range(99)))
-    ('. Known: photos, glyphs.', '.')
-    """
+    """Return the end of a message about an unknown name: the nearest names, or all of a few."""
     names = list(known)
     near = near_names(name, names)
     if near:
@@ -75,24 +51,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
 def nothing_named(
     name: str | os.PathLike[str], kind: str, known: Iterable[str] = (), otherwise: str = ""
 ) -> str:
-    """Return the message of an error: there is no such path or name, and which is the nearest.
-
-    Parameters
-    ----------
-    name : str or path-like
-        What was given.
-    kind : str
-        What it could have been, such as "file or folder".
-    known : iterable of str, optional
-        Names that are accepted beside paths.
-    otherwise : str, optional
-        The sentence to end with where nothing is near.
-
-    Examples
-    --------
-    >>> nothing_named("photo", "folder, file or pipeline", ["photos"])
-    "no folder, file or pipeline named 'photo'. Did you mean 'photos'?"
-    """
+    """Return the message of an error: there is no such path or name, and which is the nearest."""
     text = os.fspath(name)
     if os.path.islink(text):
         return f"{text!r} is a link that leads nowhere"
@@ -102,13 +61,7 @@ def nothing_named(
 
 
 def choices(name: object, known: Iterable[str]) -> str:
-    """Return what is accepted instead of a name, for an InputError.
-
-    Examples
-    --------
-    >>> choices("onx", ["c", "onnx"])
-    "'c' or 'onnx' (did you mean 'onnx'?)"
-    """
+    """Return what is accepted instead of a name, for an InputError."""
     names = list(known)
     near = near_names(name, names) if isinstance(name, str) else []
     accepted = " or ".join(map(repr, names))
@@ -116,13 +69,7 @@ def choices(name: object, known: Iterable[str]) -> str:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are spelled nearly like one, the nearest first, in any case.
-
-    Examples
-    --------
-    >>> near_names("MNIST", ["mnist", "digits"])
-    ['mnist']
-    """
+    """Return the names that are spelled nearly like one, the nearest first, in any case."""
     by_folded: dict[str, str] = {}
     for one in known:
         by_folded.setdefault(one.casefold(), one)
@@ -137,18 +84,8 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def near_paths(path: str | os.PathLike[str]) -> list[str]:
-    """Return existing paths that are spelled nearly like a missing one, the nearest first.
-
-    Each name on the way that is missing is replaced by the nearest one of its folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "photos").mkdir()
-    ...     [Path(near).name for near in near_paths(f"{folder}/photo")]
-    ['photos']
-    """
+    """Return existing paths that are spelled nearly like a missing one, the nearest first."""
+    # Each name on the way that is missing is replaced by the nearest one of its folder.
     parts = Path(path).parts
     if not parts:
         return []

@@ -47,13 +47,7 @@ class _Task:
 
 
 def _duration(seconds: float) -> str:
-    """Return seconds as people say them.
-
-    Examples
-    --------
-    >>> _duration(7.2), _duration(130), _duration(7300)
-    ('7 s', '2 min 10 s', '2 h 1 min')
-    """
+    """Return seconds as people say them."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -64,10 +58,7 @@ def _duration(seconds: float) -> str:
 
 
 class _Compilations:
-    """Counts the kernels that numba compiles now, once it is imported.
-
-    What takes long in a first run alone is not to look like what takes long in each.
-    """
+    """Counts the kernels that numba compiles now, once it is imported."""
 
     def __init__(self) -> None:
         self._active = 0
@@ -107,29 +98,7 @@ _COMPILE = "numba:compile"
 
 
 class Progress:
-    """Shows the stages and loops of what runs inside of a ``with`` block.
-
-    On a terminal there is a bar for what runs now; elsewhere a line, at most one every few
-    seconds, and none for what takes less.
-
-    Parameters
-    ----------
-    file : text file, optional
-        Where it is shown; standard error when omitted.
-    every : float, default 5.0
-        Seconds from one line to the next.
-    clock : callable, default time.monotonic
-
-    Examples
-    --------
-    >>> import io
-    >>> seconds = iter(range(0, 100, 4))
-    >>> file = io.StringIO()
-    >>> with Progress(file, every=5, clock=lambda: next(seconds)):
-    ...     images = list(track("abcde", "reading"))
-    >>> print(file.getvalue().splitlines()[0])
-    reading, 20 % (1/5), 8 s, about 32 s left
-    """
+    """Shows the stages and loops of what runs inside of a ``with`` block."""
 
     def __init__(
         self,
@@ -246,38 +215,13 @@ _current: ContextVar[Progress | None] = ContextVar("visionshare_progress", defau
 
 
 def shown(progress: bool) -> Any:
-    """Return a context that shows progress where it is asked for and nobody shows it yet.
-
-    Parameters
-    ----------
-    progress : bool
-
-    Examples
-    --------
-    >>> with shown(False):
-    ...     list(track([1, 2], "counting"))
-    [1, 2]
-    """
+    """Return a context that shows progress where it is asked for and nobody shows it yet."""
     return Progress() if progress and _current.get() is None else nullcontext()
 
 
 @contextmanager
 def stage(label: str, total: int | None = None, begun: int = 0) -> Iterator[Advance]:
-    """Name what a block does; yield a function that counts its steps.
-
-    Parameters
-    ----------
-    label : str
-    total : int, optional
-        Steps; unknown when omitted.
-    begun : int, default 0
-        Steps that are done already.
-
-    Examples
-    --------
-    >>> with stage("reading", total=2) as advance:
-    ...     advance(1)
-    """
+    """Name what a block does; yield a function that counts its steps."""
     progress = _current.get()
     if progress is None:
         yield lambda steps: None
@@ -289,23 +233,7 @@ def stage(label: str, total: int | None = None, begun: int = 0) -> Iterator[Adva
 def track(
     items: Iterable[Item], label: str, total: int | None = None, begun: int = 0
 ) -> Iterator[Item]:
-    """Yield the items, and tell how many were taken and used.
-
-    Parameters
-    ----------
-    items : iterable
-    label : str
-        What is done with them.
-    total : int, optional
-        How many there are; their length when omitted.
-    begun : int, default 0
-        How many of them are done already.
-
-    Examples
-    --------
-    >>> list(track("ab", "letters"))
-    ['a', 'b']
-    """
+    """Yield the items, and tell how many were taken and used."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     with stage(label, total, begun) as advance:

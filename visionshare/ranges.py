@@ -13,42 +13,14 @@ LARGEST_WEIGHT = 1e30
 
 
 def peak_of(values: np.ndarray) -> float:
-    """Return the largest absolute value, 0 for none.
-
-    Examples
-    --------
-    >>> peak_of(np.array([1.0, -3.0])), peak_of(np.empty(0))
-    (3.0, 0.0)
-    """
+    """Return the largest absolute value, 0 for none."""
     if values.size == 0:
         return 0.0
     return max(float(values.max()), -float(values.min()))
 
 
 def check_range(argument: str, peak: float, least: float, largest: float, where: str = "") -> None:
-    """Check the largest absolute value of some numbers: 0, or from ``least`` to ``largest``.
-
-    Parameters
-    ----------
-    argument : str
-        What an error calls the numbers.
-    peak : float
-    least, largest : float
-    where : str, optional
-        Where the value is, such as ``"in column 3"``.
-
-    Raises
-    ------
-    InputError
-        If they are too large or too small.
-
-    Examples
-    --------
-    >>> check_range("y", 3.0, 1e-30, 1e30)
-    >>> check_range("y", 1e200, 1e-30, 1e30)
-    Traceback (most recent call last):
-    visionshare.errors.InputError: y: got 'values up to 1e+200'; accepted: ... too large; ...
-    """
+    """Check the largest absolute value of some numbers: 0, or from ``least`` to ``largest``."""
     if peak == 0 or least <= peak <= largest:
         return
     given = " ".join(filter(None, [f"values up to {peak:.3g}", where]))

@@ -19,23 +19,7 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, Callable[..., T]]):
-    """What makes the objects that a parameter accepts, by name.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter, for error messages.
-    makers : mapping of str to callable
-        A class, or a function of the same arguments, for each name.
-    methods : sequence of str
-        Methods that an object must have to be given instead of a name.
-
-    Examples
-    --------
-    >>> from visionshare.search import SEARCHES, Screened
-    >>> SEARCHES.make("screened", keep=8) == SEARCHES.make(Screened(keep=8))
-    True
-    """
+    """What makes the objects that a parameter accepts, by name."""
 
     def __init__(
         self, parameter: str, makers: Mapping[str, Callable[..., T]], methods: tuple[str, ...]
@@ -52,14 +36,7 @@ class Registry(Mapping[str, Callable[..., T]]):
         return len(self._makers)
 
     def make(self, given: str | T, **options: Any) -> T:
-        """Return the object of a name and its options, or a fresh copy of an object.
-
-        Raises
-        ------
-        InputError
-            If nothing is registered by that name, an option is unknown, or the object lacks a
-            method.
-        """
+        """Return the object of a name and its options, or a fresh copy of an object."""
         names = " or ".join(map(repr, self))
         if not isinstance(given, str):
             self._check(given, options, names)
@@ -92,10 +69,8 @@ class Registry(Mapping[str, Callable[..., T]]):
 
 
 def fresh(value: T) -> T:
-    """Return a dataclass object with the same arguments and nothing that it has learned since.
-
-    Other objects are returned themselves.
-    """
+    """Return a dataclass object with the same arguments and nothing that it has learned since."""
+    # Other objects are returned themselves.
     if isinstance(value, type) or not is_dataclass(value):
         return value
     given: Any = value
@@ -105,14 +80,7 @@ def fresh(value: T) -> T:
 
 
 def description(value: object) -> str:
-    """Return what says in every process that two settings are the same.
-
-    Examples
-    --------
-    >>> from visionshare.penalties import Ridge, make_penalty
-    >>> description(Ridge(1e-4)) == description(make_penalty("ridge", np.float64(1e-4)))
-    True
-    """
+    """Return what says in every process that two settings are the same."""
     if isinstance(value, np.ndarray):
         return array_fingerprint(value)
     if isinstance(value, np.generic):

@@ -41,28 +41,8 @@ _kernel_threads: ContextVar[int] = ContextVar("kernel_threads", default=1)
 
 
 def parse_size(size: str | int, argument: str = "memory") -> int:
-    """Return a number of bytes from a size such as ``"2GiB"``, ``"500 MB"`` or ``1024``.
-
-    Units are those of pydantic's ``ByteSize``: MB, or M, is 10⁶ bytes, and MiB 2²⁰.
-
-    Parameters
-    ----------
-    size : str or int
-    argument : str, default "memory"
-        What an error calls it.
-
-    Raises
-    ------
-    InputError
-        If it is no positive size.
-
-    Examples
-    --------
-    >>> parse_size("2GiB")
-    2147483648
-    >>> parse_size("1.5 kB")
-    1500
-    """
+    """Return a number of bytes from a size such as ``"2GiB"``, ``"500 MB"`` or ``1024``."""
+    # Units are those of pydantic's ``ByteSize``: MB, or M, is 10⁶ bytes, and MiB 2²⁰.
     # Imported here: pydantic takes long to import, and only commands and recipes write sizes.
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
@@ -76,26 +56,9 @@ def parse_size(size: str | int, argument: str = "memory") -> int:
 
 
 def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
-    """Return a number of threads, as scikit-learn counts: None is 1, -1 all cores, -2 all but one.
-
-    Cores are those that this process may use: its affinity and a container's limits count.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-    argument : str, default "n_jobs"
-        What an error calls it.
-
-    Raises
-    ------
-    InputError
-        If it is 0, or no integer.
-
-    Examples
-    --------
-    >>> resolve_jobs(None), resolve_jobs(3), resolve_jobs(-1) >= resolve_jobs(-2) >= 1
-    (1, 3, True)
-    """
+    """Return a number of threads, as scikit-learn counts."""
+    # None is 1, -1 all cores, -2 all but one. Cores are those that this process may use: its
+    # affinity and a container's limits count.
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
@@ -161,12 +124,7 @@ class _OneThread:
 
 
 class _BlasLimit:
-    """Holds the BLAS libraries of the process at one thread while anybody asks for it.
-
-    Callers are counted: the first one sets the libraries to one thread, the last one restores
-    what each of them had. A BLAS on OpenMP has a number of threads for each thread that calls it;
-    there callers are counted by thread.
-    """
+    """Holds the BLAS libraries of the process at one thread while anybody asks for it."""
 
     def __init__(self) -> None:
         self._common: list[_Library] = []
@@ -243,19 +201,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class single_threaded_blas:
-    """Compute products of matrices on the thread that asks for them.
-
-    A BLAS library divides a product among its threads, and rounding depends on how. Any number
-    of threads may be inside at once; when the last one leaves, each library has as many threads
-    as it had before the first one entered.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with single_threaded_blas():
-    ...     float(np.dot(np.ones(3), np.ones(3)))
-    3.0
-    """
+    """Compute products of matrices on the thread that asks for them."""
 
     def __enter__(self) -> None:
         _blas_limit.enter()
@@ -265,19 +211,7 @@ class single_threaded_blas:
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product of two matrices; its bits do not depend on the threads of BLAS.
-
-    Parameters
-    ----------
-    a : ndarray of shape (n, p)
-    b : ndarray of shape (p, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> product(np.ones((1, 3)), np.ones((3, 1))).tolist()
-    [[3.0]]
-    """
+    """Return the product of two matrices; its bits do not depend on the threads of BLAS."""
     result: np.ndarray
     if a.size * b.shape[1] <= _NO_THREADS:
         result = a.dot(b)
@@ -290,31 +224,11 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def run_blocks(
     function: Callable[[int, int], object], n: int, block: int, n_jobs: int | None = 1
 ) -> None:
-    """Call ``function(start, stop)`` for blocks of a fixed size that cover the numbers below ``n``.
-
-    For kernels that release the interpreter's lock. The calling thread takes part; the others
-    belong to the library, serve all callers, and are started anew in a child that was forked. No
-    kernel is compiled with threads of its own (``parallel=True``): these would not survive a fork.
-
-    Parameters
-    ----------
-    function : callable
-        Each call must write its own part of the result, and nothing else.
-    n : int
-    block : int
-        Does not depend on ``n_jobs``, so that results do not either.
-    n_jobs : int or None, default 1
-        Threads at most, see :func:`resolve_jobs`; never more than there are cores.
-
-    Examples
-    --------
-    >>> squares = [0] * 5
-    >>> def fill(start, stop):
-    ...     squares[start:stop] = [i * i for i in range(start, stop)]
-    >>> run_blocks(fill, 5, block=2, n_jobs=2)
-    >>> squares
-    [0, 1, 4, 9, 16]
-    """
+    """Call ``function(start."""
+    # stop)`` for blocks of a fixed size that cover the numbers below ``n``. For kernels that
+    # release the interpreter's lock. The calling thread takes part; the others belong to the
+    # library, serve all callers, and are started anew in a child that was forked. No kernel is
+    # compiled with threads of its own (``parallel=True``): these would not survive a fork.
     jobs = min(resolve_jobs(n_jobs), -(-n // block))
     if jobs <= 1:
         for start in range(0, n, block):
@@ -352,33 +266,8 @@ def run_blocks(
 
 
 def run_kernel(kernel: Callable[..., object], n: int, *args: Any) -> None:
-    """Call ``kernel(first, last, *args)`` for parts that cover the numbers below ``n``.
-
-    It runs on as many threads as the :class:`thread_limit` around it says.
-
-    Parameters
-    ----------
-    kernel : callable
-        Compiled with ``nogil=True`` and without ``parallel=True``. Each number must have a result
-        of its own that does not depend on what else the same call computes.
-    n : int
-    *args
-        Further arguments of the kernel, among them the arrays that it writes to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from numba import njit
-    >>> @njit(nogil=True)
-    ... def square(first, last, out):
-    ...     for i in range(first, last):
-    ...         out[i] = i * i
-    >>> squares = np.empty(5)
-    >>> with thread_limit(2):
-    ...     run_kernel(square, 5, squares)
-    >>> squares.tolist()
-    [0.0, 1.0, 4.0, 9.0, 16.0]
-    """
+    """Call ``kernel(first, last, *args)`` for parts that cover the numbers below ``n``."""
+    # It runs on as many threads as the :class:`thread_limit` around it says.
     threads = _kernel_threads.get()
     if threads <= 1:
         # One call: it costs less than many.
@@ -390,27 +279,9 @@ def run_kernel(kernel: Callable[..., object], n: int, *args: Any) -> None:
 
 @contextmanager
 def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
-    """Run kernels (:func:`run_kernel`) on ``n_jobs`` threads, and BLAS on one.
-
-    Parts of a kernel's work have results of their own, computed by one thread with a
-    single-threaded BLAS, so that results do not depend on ``n_jobs``.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default 1
-        See :func:`resolve_jobs`.
-
-    Yields
-    ------
-    int
-        The number of threads in force; where there are fewer cores, fewer run at once.
-
-    Examples
-    --------
-    >>> with thread_limit(1) as threads:
-    ...     threads
-    1
-    """
+    """Run kernels (:func:`run_kernel`) on ``n_jobs`` threads, and BLAS on one."""
+    # Parts of a kernel's work have results of their own, computed by one thread with a single-
+    # threaded BLAS, so that results do not depend on ``n_jobs``.
     before = _kernel_threads.get()
     threads = resolve_jobs(n_jobs)
     with single_threaded_blas():
@@ -422,28 +293,15 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
 
 
 def cache_folder() -> Path:
-    """Return the user's folder for files that can be made or fetched again.
-
-    It is the platform's: on Linux ``$XDG_CACHE_HOME/visionshare``, or ``~/.cache/visionshare``.
-
-    Examples
-    --------
-    >>> cache_folder().name
-    'visionshare'
-    """
+    """Return the user's folder for files that can be made or fetched again."""
+    # It is the platform's: on Linux ``$XDG_CACHE_HOME/visionshare``, or ``~/.cache/visionshare``.
     from platformdirs import user_cache_path
 
     return user_cache_path("visionshare", appauthor=False, opinion=False)
 
 
 def available_memory() -> int:
-    """Return how many bytes this machine, or the container that this process is in, has.
-
-    Examples
-    --------
-    >>> available_memory() > 1 << 28
-    True
-    """
+    """Return how many bytes this machine, or the container that this process is in, has."""
     limits = [physical_memory()]
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
@@ -455,13 +313,7 @@ def available_memory() -> int:
 
 
 def size_text(n_bytes: float) -> str:
-    """Return a number of bytes as people write it.
-
-    Examples
-    --------
-    >>> size_text(3 << 30), size_text(10**18)
-    ('3.0 GiB', '888.2 PiB')
-    """
+    """Return a number of bytes as people write it."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if n_bytes < 1024:
             return f"{n_bytes:.1f} {unit}"

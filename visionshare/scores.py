@@ -13,26 +13,7 @@ __all__ = ["finite_scores", "flat_scores", "predict_labels", "sigmoid", "softmax
 
 
 def finite_scores(scores: np.ndarray, argument: str) -> np.ndarray:
-    """Return scores, if all are finite.
-
-    Parameters
-    ----------
-    scores : ndarray
-    argument : str
-        What an error calls that which was scored.
-
-    Raises
-    ------
-    InputError
-        If a score overflowed: the values that it is a sum of are too large.
-
-    Examples
-    --------
-    >>> finite_scores(np.array([1.0, np.inf]), "X")
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: X: got 'scores beyond float64'; accepted: ...
-    """
+    """Return scores, if all are finite."""
     if not np.isfinite(scores).all():
         accepted = "values as in training: these are too large, or their weights are"
         raise InputError(argument, f"scores beyond {scores.dtype}", accepted)
@@ -40,70 +21,28 @@ def finite_scores(scores: np.ndarray, argument: str) -> np.ndarray:
 
 
 def two_sided(scores: np.ndarray) -> np.ndarray:
-    """Return a score per class: each of two classes gets half of the one score, with its sign.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k, ...) or (m, 1, ...)
-
-    Examples
-    --------
-    >>> two_sided(np.array([[3.0], [-1.0]])).tolist()
-    [[-1.5, 1.5], [0.5, -0.5]]
-    """
+    """Return a score per class: each of two classes gets half of the one score, with its sign."""
     if scores.shape[1] != 1:
         return scores
     return np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
 
 
 def flat_scores(scores: np.ndarray) -> np.ndarray:
-    """Return scores in scikit-learn's shape: one per example (m,) for two classes.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k) or (m, 1)
-
-    Examples
-    --------
-    >>> flat_scores(np.array([[3.0], [-1.0]])).tolist()
-    [3.0, -1.0]
-    """
+    """Return scores in scikit-learn's shape: one per example (m,) for two classes."""
     if scores.shape[1] == 2:
         return np.asarray(scores[:, 1] - scores[:, 0])
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def predict_labels(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the class with the largest score of each example; the first of equal ones.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (k,)
-    scores : ndarray of shape (m, k) or (m, 1)
-
-    Examples
-    --------
-    >>> predict_labels(np.array(["a", "b"]), np.array([[0.0, 1.0], [2.0, 2.0]])).tolist()
-    ['b', 'a']
-    """
+    """Return the class with the largest score of each example; the first of equal ones."""
     if scores.shape[1] == 1:
         return np.asarray(classes[(scores[:, 0] > 0).astype(np.int64)])
     return np.asarray(classes[np.argmax(scores, axis=1)])
 
 
 def softmax(scores: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Return probabilities (m, k), float64: the softmax of scores / temperature.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k) or (m, 1)
-    temperature : float, default 1
-
-    Examples
-    --------
-    >>> softmax(np.array([[0.0, np.log(3.0)]])).round(4).tolist()
-    [[0.25, 0.75]]
-    """
+    """Return probabilities (m, k), float64: the softmax of scores / temperature."""
     scaled = np.asarray(two_sided(scores), np.float64) / temperature
     scaled -= scaled.max(axis=1, keepdims=True)
     # Written out: scipy.special.softmax gives the same bits in 2.5 times the time.
@@ -112,13 +51,7 @@ def softmax(scores: np.ndarray, temperature: float = 1.0) -> np.ndarray:
 
 
 def sigmoid(scores: np.ndarray) -> np.ndarray:
-    """Return 1 / (1 + e^{−score}), the probability of each label, float64.
-
-    Examples
-    --------
-    >>> sigmoid(np.array([[0.0, np.log(3.0)]])).round(4).tolist()
-    [[0.5, 0.75]]
-    """
+    """Return 1 / (1 + e^{−score}), the probability of each label, float64."""
     from scipy.special import expit
 
     return np.asarray(expit(np.asarray(scores, np.float64)))

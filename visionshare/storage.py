@@ -30,36 +30,12 @@ _OBJECT_STORAGE = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
 def is_url(name: str) -> bool:
-    """Return whether a name says where a file is in storage, such as "s3://bucket/a.tar".
-
-    Examples
-    --------
-    >>> is_url("s3://bucket/a.tar"), is_url("photos/a.tar")
-    (True, False)
-    """
+    """Return whether a name says where a file is in storage, such as "s3://bucket/a.tar"."""
     return "://" in name
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Return the files that a pattern stands for, sorted; of a URL, as URLs.
-
-    Parameters
-    ----------
-    pattern : str
-        Path or URL, with ``*``, ``?``, ``[...]`` or ``**`` where several are meant.
-
-    Raises
-    ------
-    DataError
-        If the storage cannot be listed.
-    InputError
-        If the packages for such URLs are not installed.
-
-    Examples
-    --------
-    >>> matching_files("no-folder/*.tar")
-    []
-    """
+    """Return the files that a pattern stands for, sorted; of a URL, as URLs."""
     if not is_url(pattern):
         return sorted(glob.glob(pattern, recursive=True))
     if not glob.has_magic(pattern):
@@ -70,20 +46,7 @@ def matching_files(pattern: str) -> list[str]:
 
 
 def file_size(name: str) -> int:
-    """Return the bytes of a file.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or the storage does not answer.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     file_size(file.name)
-    0
-    """
+    """Return the bytes of a file."""
     if not is_url(name):
         return int(_retried(name, lambda: os.stat(name).st_size))
     files, path = _filesystem(name)
@@ -92,28 +55,7 @@ def file_size(name: str) -> int:
 
 @contextmanager
 def open_file(name: str | os.PathLike[str], block: int = _BLOCK) -> Iterator[IO[bytes]]:
-    """Open a file to read; of a URL, blocks are fetched as they are read.
-
-    Parameters
-    ----------
-    name : str or path-like
-    block : int, default 8 MiB
-        Bytes that are fetched together, of a URL.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or the storage does not answer.
-    InputError
-        If the packages for such URLs are not installed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file, open_file(file.name) as opened:
-    ...     opened.read()
-    b''
-    """
+    """Open a file to read; of a URL, blocks are fetched as they are read."""
     text = os.fspath(name)
     if not is_url(text):
         with _retried(text, lambda: open(text, "rb")) as file:
@@ -129,28 +71,7 @@ def open_file(name: str | os.PathLike[str], block: int = _BLOCK) -> Iterator[IO[
 
 
 def check_takes_results(url: str, argument: str = "out") -> None:
-    """Check that a place in storage can take results: atomically, in a bucket that is there.
-
-    Parameters
-    ----------
-    url : str
-    argument : str, default "out"
-        What an error calls it.
-
-    Raises
-    ------
-    InputError
-        If not.
-    StorageError
-        If the storage does not answer.
-
-    Examples
-    --------
-    >>> check_takes_results("https://example.org/run")
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: out: got 'https://example.org/run'; accepted: ...
-    """
+    """Check that a place in storage can take results: atomically, in a bucket that is there."""
     protocol, _, path = url.partition("://")
     names = path.strip("/").split("/")
     if protocol not in _OBJECT_STORAGE or len(names) < 2 or not all(names) or ".." in names:
@@ -162,25 +83,13 @@ def check_takes_results(url: str, argument: str = "out") -> None:
 
 
 def put_file(path: str | os.PathLike[str], url: str) -> None:
-    """Write a file to object storage, where it appears when it is whole.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be written.
-    """
+    """Write a file to object storage, where it appears when it is whole."""
     files, place = _filesystem(url)
     _written(url, lambda: files.put_file(os.fspath(path), place))
 
 
 def object_names(url: str) -> list[str]:
-    """Return the names of what lies in a place of storage, sorted; none where nothing does.
-
-    Raises
-    ------
-    StorageError
-        If the storage does not answer.
-    """
+    """Return the names of what lies in a place of storage, sorted; none where nothing does."""
     files, place = _filesystem(url)
 
     def listed() -> list[str]:
@@ -196,13 +105,7 @@ def object_names(url: str) -> list[str]:
 
 
 def read_object(url: str) -> bytes | None:
-    """Return the bytes of a small object of storage; None where there is none.
-
-    Raises
-    ------
-    StorageError
-        If the storage does not answer.
-    """
+    """Return the bytes of a small object of storage; None where there is none."""
     files, place = _filesystem(url)
 
     def read() -> bytes | None:
@@ -217,13 +120,7 @@ def read_object(url: str) -> bytes | None:
 
 
 def remove_object(url: str) -> None:
-    """Remove an object of storage, if it is there.
-
-    Raises
-    ------
-    StorageError
-        If it cannot be removed.
-    """
+    """Remove an object of storage, if it is there."""
     files, place = _filesystem(url)
 
     def removed() -> None:
@@ -234,14 +131,7 @@ def remove_object(url: str) -> None:
 
 
 class RetriedFile(io.RawIOBase):
-    """A file of storage, opened to read; reads are repeated where the storage fails.
-
-    Parameters
-    ----------
-    file : binary file
-    name : str
-        What errors call it.
-    """
+    """A file of storage, opened to read; reads are repeated where the storage fails."""
 
     def __init__(self, file: Any, name: str) -> None:
         super().__init__()

@@ -43,10 +43,8 @@ def sync_file(path: str | os.PathLike[str]) -> None:
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Return when the names in a folder are on the disk, where the system can say so.
-
-    Windows opens no folders: there the file system's own journal keeps names.
-    """
+    """Return when the names in a folder are on the disk, where the system can say so."""
+    # Windows opens no folders: there the file system's own journal keeps names.
     try:
         handle = os.open(path, os.O_RDONLY)
     except (PermissionError, IsADirectoryError):
@@ -78,13 +76,8 @@ def sync_tree(path: str | os.PathLike[str]) -> None:
 
 
 def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Give a file or folder another name, in one step; on Windows, wait for readers to close it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be renamed.
-    """
+    """Give a file or folder another name, in one step."""
+    # on Windows, wait for readers to close it.
     for seconds in _WAITS:
         try:
             os.replace(source, target)
@@ -99,13 +92,7 @@ def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> N
 
 
 def is_running(process: int) -> bool:
-    """Return whether a process of this number runs.
-
-    Examples
-    --------
-    >>> is_running(os.getpid())
-    True
-    """
+    """Return whether a process of this number runs."""
     if sys.platform == "win32":
         # Signal 0 is Ctrl-C there. Where nothing can say it, what the process left is kept.
         psutil = _psutil()
@@ -121,15 +108,8 @@ def is_running(process: int) -> bool:
 
 
 def open_files(wanted: int) -> int:
-    """Let this process open a number of files and sockets, and return how many it may open.
-
-    Windows has no such limit.
-
-    Examples
-    --------
-    >>> open_files(16) >= 16
-    True
-    """
+    """Let this process open a number of files and sockets, and return how many it may open."""
+    # Windows has no such limit.
     try:
         import resource
     except ImportError:
@@ -147,13 +127,7 @@ def open_files(wanted: int) -> int:
 
 
 def physical_memory() -> int:
-    """Return how many bytes of memory this machine has; no bound where nothing says it.
-
-    Examples
-    --------
-    >>> physical_memory() > 1 << 28
-    True
-    """
+    """Return how many bytes of memory this machine has; no bound where nothing says it."""
     if hasattr(os, "sysconf"):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     psutil = _psutil()
@@ -161,13 +135,8 @@ def physical_memory() -> int:
 
 
 def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes; 0 where nothing says it.
-
-    Examples
-    --------
-    >>> peak_memory() > 1 << 20
-    True
-    """
+    """Return the largest resident size of this process so far, in bytes."""
+    # 0 where nothing says it.
     try:
         import resource
     except ImportError:
@@ -191,35 +160,21 @@ def _psutil() -> Any:
 
 
 def user_label() -> str:
-    """Return what names of this user's temporary files end in; on Windows their folder is theirs.
-
-    Examples
-    --------
-    >>> user_label() == user_label()
-    True
-    """
+    """Return what names of this user's temporary files end in."""
+    # on Windows their folder is theirs.
     return str(os.getuid()) if hasattr(os, "getuid") else "user"
 
 
 def belongs_to_others(status: os.stat_result) -> bool:
-    """Return whether a file is another user's, or others may write to it.
-
-    On Windows these bits say nothing: there the folders of a user have lists of who may.
-    """
+    """Return whether a file is another user's, or others may write to it."""
+    # On Windows these bits say nothing: there the folders of a user have lists of who may.
     if not hasattr(os, "getuid"):
         return False
     return status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def shared_library() -> tuple[str, list[str]]:
-    """Return the suffix of a shared library's name, and the compiler's options that make one.
-
-    Examples
-    --------
-    >>> suffix, options = shared_library()
-    >>> suffix.startswith("."), options[0]
-    (True, '-shared')
-    """
+    """Return the suffix of a shared library's name, and the compiler's options that make one."""
     if sys.platform == "win32":
         # All code can be moved there, and the mathematics is in the C library.
         return ".dll", ["-shared"]

@@ -39,28 +39,7 @@ def write_tensor_file(
     values: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> None:
-    """Write plain values and arrays (float32, float64 or int64), atomically.
-
-    Parameters
-    ----------
-    path : path-like
-    format_name, version
-        What the file says of itself.
-    values : mapping
-        Plain JSON values.
-    arrays : mapping of str to ndarray
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from visionshare.errors import DataError
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.safetensors")
-    ...     write_tensor_file(path, "example", 1, {"unit": "mm"}, {"x": np.zeros(3, np.float32)})
-    ...     values, arrays = read_tensor_file(path, "example", {1}, DataError)
-    >>> values["unit"], arrays["x"].tolist()
-    ('mm', [0.0, 0.0, 0.0])
-    """
+    """Write plain values and arrays (float32, float64 or int64), atomically."""
     from safetensors.numpy import save
 
     from visionshare import __version__
@@ -82,35 +61,7 @@ def read_tensor_file(
     max_bytes: int = 1 << 30,
     max_header_bytes: int = 4 << 20,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the values and arrays of a file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    format_name : str
-        What the file must say of itself.
-    versions : collection of int
-        Versions of the format that the caller reads; the values' ``"version"`` says which it is.
-    error : type
-        What to raise.
-    dtypes : collection of str, default ("F32", "I64")
-        Of the arrays that the caller takes, as safetensors names them; "F64" too.
-    max_bytes, max_header_bytes : int
-        A larger file, or one with a larger header, is refused.
-
-    Raises
-    ------
-    error
-        If the file is missing, invalid, of another format, too large, or of another version.
-
-    Examples
-    --------
-    >>> from visionshare.errors import DataError
-    >>> read_tensor_file(Path("nothing"), "example", {1, 2}, DataError)
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.DataError: no file named 'nothing'.
-    """
+    """Return the values and arrays of a file."""
     try:
         header, table, body = _header(path, max_bytes, max_header_bytes)
         if header.get("format") != format_name:
@@ -137,13 +88,7 @@ def read_tensor_file(
 
 
 def tensor_file_format(path: str | os.PathLike[str]) -> str | None:
-    """Return the name of a file's format, None where it is no tensor file of this library.
-
-    Examples
-    --------
-    >>> tensor_file_format("nothing.safetensors") is None
-    True
-    """
+    """Return the name of a file's format, None where it is no tensor file of this library."""
     try:
         name = _header(Path(path), max_bytes=1 << 30, max_header_bytes=4 << 20)[0].get("format")
     except (OSError, *_INVALID):

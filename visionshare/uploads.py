@@ -41,17 +41,7 @@ _BLOCK = 4 << 20
 
 
 def local_place(out: str | os.PathLike[str]) -> Path:
-    """Return where results are made: a path itself, or a name under ``out/`` for a URL.
-
-    Parameters
-    ----------
-    out : str or path-like
-
-    Examples
-    --------
-    >>> local_place("s3://bucket/runs/digits").as_posix(), local_place("runs").as_posix()
-    ('out/s3/bucket/runs/digits', 'runs')
-    """
+    """Return where results are made: a path itself, or a name under ``out/`` for a URL."""
     text = os.fspath(out)
     if not is_url(text):
         return Path(text)
@@ -61,27 +51,7 @@ def local_place(out: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a folder of results goes: a path, or a place in object storage.
-
-    The results of a URL are made in :attr:`folder`, as any others are, and uploaded when they are
-    complete. ``complete.json`` is the last that is written: it lists all files with their bytes and
-    SHA-256, and is removed before files of earlier results are replaced. A reader who finds the
-    same one before and after reading has the files of one run.
-
-    Attributes
-    ----------
-    url : str, optional
-        None for a path.
-    folder : pathlib.Path
-        Where the results are made.
-    id : str
-        Of this upload; the same after a stop.
-
-    Examples
-    --------
-    >>> Destination.of("runs/digits").url is None
-    True
-    """
+    """Where a folder of results goes: a path, or a place in object storage."""
 
     url: str | None
     folder: Path
@@ -89,21 +59,7 @@ class Destination:
 
     @classmethod
     def of(cls, out: str | os.PathLike[str], replaces: bool = True) -> Destination:
-        """Return the place that a path or URL names, if it can take results; write nothing.
-
-        Parameters
-        ----------
-        out : str or path-like
-        replaces : bool, default True
-            Whether earlier results in storage may be replaced.
-
-        Raises
-        ------
-        InputError
-            If the place cannot take results, or holds something else.
-        StorageError
-            If the storage does not answer.
-        """
+        """Return the place that a path or URL names, if it can take results; write nothing."""
         folder = local_place(out)
         if not is_url(os.fspath(out)):
             return cls(None, folder)
@@ -119,13 +75,7 @@ class Destination:
         return cls(url, folder, ours)
 
     def claim(self) -> None:
-        """Mark a place in storage as one that is written to.
-
-        Raises
-        ------
-        StorageError
-            If it cannot be written to.
-        """
+        """Mark a place in storage as one that is written to."""
         if self.url is None:
             return
         claim, complete = _marks(self.url)
@@ -136,18 +86,8 @@ class Destination:
         self._write_record({})
 
     def deliver(self, without: Collection[str] = ()) -> None:
-        """Upload the folder, if the place is in storage; what a stopped upload did is not repeated.
-
-        Parameters
-        ----------
-        without : collection of str
-            Files and folders that are not results.
-
-        Raises
-        ------
-        StorageError
-            If it fails, or another run has begun to write there.
-        """
+        """Upload the folder, if the place is in storage."""
+        # what a stopped upload did is not repeated.
         if self.url is None:
             return
         files = _listing(self.folder, without)
@@ -184,39 +124,15 @@ class Destination:
 
 
 def remove_empty_folders(folder: Path) -> None:
-    """Remove a folder and those above it as far as they are empty.
-
-    Examples
-    --------
-    >>> remove_empty_folders(Path("no/such/folder"))
-    """
+    """Remove a folder and those above it as far as they are empty."""
     with suppress(OSError):
         os.removedirs(folder)
 
 
 @contextmanager
 def uploaded_file(out: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield where to write one file: a path itself; for a URL another, uploaded when it is written.
-
-    Parameters
-    ----------
-    out : str or path-like
-
-    Yields
-    ------
-    pathlib.Path
-
-    Raises
-    ------
-    StorageError
-        If it cannot be uploaded.
-
-    Examples
-    --------
-    >>> with uploaded_file("a.csv") as path:
-    ...     path.name
-    'a.csv'
-    """
+    """Yield where to write one file: a path itself."""
+    # for a URL another, uploaded when it is written.
     if not is_url(os.fspath(out)):
         yield Path(out)
         return
@@ -261,13 +177,7 @@ def _put_json(url: str, values: dict[str, Any]) -> None:
 
 
 def _marks(url: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the marks of an upload that is under way, and of one that is complete.
-
-    Raises
-    ------
-    InputError
-        If the place holds something without either.
-    """
+    """Return the marks of an upload that is under way, and of one that is complete."""
     names = object_names(url)
     found = [_read_mark(f"{url}/{name}") if name in names else None for name in (UPLOAD, COMPLETE)]
     if names and not any(found):

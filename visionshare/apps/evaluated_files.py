@@ -17,18 +17,7 @@ __all__ = ["Evaluated", "Source", "evaluate_files"]
 
 @dataclass(frozen=True)
 class Source:
-    """How files become features.
-
-    Attributes
-    ----------
-    family : FeatureFamily
-    fit : str or Preprocessing
-    dtype : str
-        Of the features.
-    skip_broken : bool
-        Leave images out that cannot be read.
-    threads : int
-    """
+    """How files become features."""
 
     family: FeatureFamily
     fit: Fit
@@ -39,17 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Files that were read.
-
-    Attributes
-    ----------
-    paths : list of str
-    contents : list of str
-        A digest of each file.
-    readable : ndarray of shape (n,), bool
-    images : ndarray of shape (readable, *image_shape), uint8
-    columns : ndarray of shape (n_features, readable)
-    """
+    """Files that were read."""
 
     paths: list[str]
     contents: list[str]
@@ -84,20 +63,7 @@ class Evaluated:
 
 
 def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
-    """Read files and evaluate the features of their images.
-
-    Raises
-    ------
-    DataError
-        If an image cannot be read and those are not skipped.
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> family = Pixels().fit(np.zeros((1, 2, 2), np.uint8))
-    >>> evaluate_files(Source(family, "resize", "float32", True, 1), ["nowhere.png"]).broken
-    ['nowhere.png']
-    """
+    """Read files and evaluate the features of their images."""
     family, shape = source.family, source.family.image_shape_
     size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
     # Before they are decoded: a file that is replaced meanwhile counts as changed later.

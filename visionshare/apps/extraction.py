@@ -179,17 +179,7 @@ def _check_fits(job: _Job) -> None:
 
 
 def check_extraction_folder(out: str | os.PathLike[str]) -> None:
-    """Check that a folder does not exist, is empty, or is an extraction's; touch nothing.
-
-    Raises
-    ------
-    StoreError
-        If it holds something else.
-
-    Examples
-    --------
-    >>> check_extraction_folder("a-folder-that-does-not-exist")
-    """
+    """Check that a folder does not exist, is empty, or is an extraction's; touch nothing."""
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder}: not a folder; choose another")
@@ -285,10 +275,8 @@ def _evaluations(job: _Job, start: int) -> Iterator[Evaluated]:
 
 
 def _blocks(evaluations: Iterable[Evaluated]) -> Iterator[Evaluated]:
-    """Yield the same files again, :data:`IMAGE_BLOCK` readable images at a time.
-
-    So the store's identity is that of the readable images, however many were skipped.
-    """
+    """Yield the same files again, :data:`IMAGE_BLOCK` readable images at a time."""
+    # So the store's identity is that of the readable images, however many were skipped.
     left: Evaluated | None = None
     for evaluated in evaluations:
         left = evaluated if left is None else left.joined(evaluated)

@@ -40,23 +40,7 @@ _DIGITS = 32
 
 @dataclass(frozen=True)
 class Part:
-    """A few hundred images whose features are computed.
-
-    Attributes
-    ----------
-    start, stop : int
-        Which paths they are.
-    count : int
-        Images that could be read.
-    sha256 : str
-        Fingerprint of the images.
-    broken : list of str
-        Paths of the others.
-    contents : list of str
-        Digest of each file.
-    columns : str
-        Digest of the file of their columns.
-    """
+    """A few hundred images whose features are computed."""
 
     start: int
     stop: int
@@ -68,13 +52,7 @@ class Part:
 
 
 def digests(paths: Sequence[str], n_jobs: int = 1) -> list[str]:
-    """Return a digest of the bytes of each file, an empty text for one that cannot be read.
-
-    Examples
-    --------
-    >>> digests(["nowhere.png"])
-    ['']
-    """
+    """Return a digest of the bytes of each file, an empty text for one that cannot be read."""
     with ThreadPoolExecutor(n_jobs) as threads:
         return list(threads.map(_digest, paths))
 
@@ -87,13 +65,7 @@ def _digest(path: str) -> str:
 
 
 def first_change(contents: Sequence[str], paths: Sequence[str], n_jobs: int = 1) -> str | None:
-    """Return the first path whose file has another digest than before, None where none has.
-
-    Examples
-    --------
-    >>> first_change(["", "ab"], ["nowhere.png", "nowhere.gif"])
-    'nowhere.gif'
-    """
+    """Return the first path whose file has another digest than before, None where none has."""
     if len(contents) != len(paths):
         return "the number of images"
     for start in range(0, len(paths), 1024):
@@ -170,26 +142,14 @@ def write_contents(
 
 
 def _line(path: str) -> str:
-    """Return a path's line: a JSON text where the path would not be one line of UTF-8.
-
-    Examples
-    --------
-    >>> _line("a b.png"), _line("a\\nb.png")
-    ('a b.png\\n', '"a\\\\nb.png"\\n')
-    """
+    """Return a path's line: a JSON text where the path would not be one line of UTF-8."""
     name = os.fsencode(path).decode("utf-8", "surrogateescape")
     plain = name.isprintable() and not name.startswith('"')
     return f"{name if plain else json.dumps(name)}\n"
 
 
 def read_contents(folder: Path) -> list[str] | None:
-    """Return the digests of the images, None where an earlier version kept none.
-
-    Raises
-    ------
-    StoreError
-        If they, or the lists of images, are damaged.
-    """
+    """Return the digests of the images, None where an earlier version kept none."""
     if not (folder / _CONTENTS).exists():
         return None
     values = _read(folder / _CONTENTS)

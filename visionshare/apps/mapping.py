@@ -20,23 +20,11 @@ def map_here(
     arguments: tuple[Any, ...],
     items: Iterable[Any],
 ) -> Iterator[Any]:
-    """Yield ``function(make(*arguments), item)`` for each item.
-
-    Examples
-    --------
-    >>> list(map_here(pow, int, ("2",), [1, 2, 3]))
-    [2, 4, 8]
-    """
+    """Yield ``function(make(*arguments), item)`` for each item."""
     made = make(*arguments)
     return (function(made, item) for item in items)
 
 
 def itself(value: Any) -> Any:
-    """Return the value: what workers make of an object that is sent to them.
-
-    Examples
-    --------
-    >>> itself(3)
-    3
-    """
+    """Return the value: what workers make of an object that is sent to them."""
     return value

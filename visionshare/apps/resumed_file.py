@@ -30,21 +30,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class _Record:
-    """How far an unfinished file is.
-
-    Attributes
-    ----------
-    identity : str
-        Of what is asked for.
-    inputs : int
-        Inputs whose results are there.
-    digest : str
-        Of their names.
-    size : int
-        Bytes of the results.
-    counts : dict of int
-        What the caller counts.
-    """
+    """How far an unfinished file is."""
 
     identity: str
     inputs: int
@@ -54,10 +40,7 @@ class _Record:
 
 
 class ResumedFile:
-    """Results of inputs, in order, each exactly once however often the run was stopped.
-
-    See :func:`resumed_file`, which opens one.
-    """
+    """Results of inputs, in order, each exactly once however often the run was stopped."""
 
     def __init__(self, path: Path, file: IO[bytes], identity: str, header: str) -> None:
         self._path, self._file, self._identity = path, file, identity
@@ -96,16 +79,7 @@ class ResumedFile:
             yield name
 
     def add(self, text: str, inputs: int, **counts: int) -> None:
-        """Append results.
-
-        Parameters
-        ----------
-        text : str
-        inputs : int
-            Inputs that are complete with it; may be 0.
-        **counts : int
-            Added to what was counted.
-        """
+        """Append results."""
         with storage_errors(self._path):
             self._file.write(text.encode("utf-8", "surrogateescape"))
             self._counted.update(counts)
@@ -166,48 +140,9 @@ class ResumedFile:
 def resumed_file(
     path: str | os.PathLike[str], identity: str, header: str = ""
 ) -> Iterator[ResumedFile]:
-    """Open a file of results that appears when it is complete.
-
-    When the block is left by an exception, or the process dies, the results so far stay beside it
-    in a hidden file. A later block of the same path and identity goes on from there.
-
-    Parameters
-    ----------
-    path : path-like
-        Or a URL of object storage: the results so far are then in
-        :func:`visionshare.uploads.local_place`.
-    identity : str
-        What the results depend on besides the inputs; of another one nothing is kept.
-    header : str, default ""
-        First line of the file, with its end.
-
-    Raises
-    ------
-    InputError
-        If a URL names no place that takes results.
-    StorageError
-        If the disk is full or cannot be written to, or the storage cannot.
-    StoreError
-        If another process writes this file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "names.txt")
-    ...     try:
-    ...         with resumed_file(path, "lower case") as file:
-    ...             for name in file.remaining(["A", "B", "C"]):
-    ...                 file.add(name.lower(), 1)
-    ...                 _ = 1 / (ord("B") - ord(name))
-    ...     except ZeroDivisionError:
-    ...         pass
-    ...     with resumed_file(path, "lower case") as file:
-    ...         for name in file.remaining(["A", "B", "C"]):
-    ...             file.add(name.lower(), 1)
-    ...     path.read_text()
-    'abc'
-    """
+    """Open a file of results that appears when it is complete."""
+    # When the block is left by an exception, or the process dies, the results so far stay beside
+    # it in a hidden file. A later block of the same path and identity goes on from there.
     url = os.fspath(path) if is_url(os.fspath(path)) else None
     if url is not None:
         check_takes_results(url)

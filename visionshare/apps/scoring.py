@@ -18,28 +18,7 @@ _CHUNK = 4 << 20
 
 
 def score_images(classifier: CompactClassifier, images: np.ndarray, mapper: Mapper) -> np.ndarray:
-    """Return the scores of images: those of ``classifier.decision_function``, bit for bit.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    images : ndarray of shape (n, *image_shape)
-    mapper : Mapper
-        Of one thread each.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> from visionshare.apps.mapping import map_here
-    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
-    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
-    >>> score_images(model, np.full((1, 2, 2), 9), map_here).tolist()
-    [[9.0, 9.0]]
-    """
+    """Return the scores of images: those of ``classifier.decision_function``, bit for bit."""
     plain = replace(classifier, exit_rule=None, path=())
     step = max(1, _CHUNK // max(1, images[:1].nbytes))
 

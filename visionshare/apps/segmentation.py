@@ -102,10 +102,8 @@ def _checked(
 
 
 def _scores(classifier: CompactClassifier, features: np.ndarray) -> np.ndarray:
-    """Return scores (rows, columns, k) of features (n, rows, columns).
-
-    Feature by feature: in a matrix product, rounding may depend on the neighbors of a window.
-    """
+    """Return scores (rows, columns, k) of features (n, rows, columns)."""
+    # Feature by feature: in a matrix product, rounding may depend on the neighbors of a window.
     scores = np.empty((len(classifier.classes_), *features.shape[1:]), np.float32)
     scores[:] = classifier.intercept[:, None, None]
     product = np.empty(features.shape[1:], np.float32)
@@ -171,39 +169,15 @@ def label_map(
 
 
 def check_side(smooth: int, argument: str = "smooth") -> None:
-    """Check the side of the square in which pixels vote; an error calls it ``argument``.
-
-    Raises
-    ------
-    InputError
-        If it is no odd integer above 0.
-
-    Examples
-    --------
-    >>> check_side(3)
-    """
+    """Check the side of the square in which pixels vote; an error calls it ``argument``."""
     odd = hasattr(smooth, "__index__") and not isinstance(smooth, bool)
     if not odd or smooth < 1 or smooth % 2 == 0:
         raise InputError(argument, smooth, "an odd integer of at least 1 (pixels)")
 
 
 def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
-    """Return the most frequent label of the square around each pixel, cut at the map's edges.
-
-    Among equally frequent labels the pixel's own wins, then the lowest.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (height, width), int
-    side : int
-        Odd.
-    n_classes : int
-
-    Examples
-    --------
-    >>> majority(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 2]]), 3, 3).tolist()
-    [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
-    """
+    """Return the most frequent label of the square around each pixel, cut at the map's edges."""
+    # Among equally frequent labels the pixel's own wins, then the lowest.
     import cv2
 
     check_side(side, "side")
@@ -225,15 +199,8 @@ def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
 
 
 def class_colors(n: int) -> np.ndarray:
-    """Return the colors of ``n`` classes, (n, 3) uint8, the same in every map.
-
-    The first sixteen are distinct with any color vision; later ones step through the hues.
-
-    Examples
-    --------
-    >>> class_colors(2).tolist()
-    [[0, 114, 178], [230, 159, 0]]
-    """
+    """Return the colors of ``n`` classes, (n, 3) uint8, the same in every map."""
+    # The first sixteen are distinct with any color vision; later ones step through the hues.
     colors = [tuple(bytes.fromhex(text)) for text in _COLORS[:n]]
     for i in range(len(colors), n):
         # The golden ratio keeps neighbors apart, however many there are.
@@ -243,19 +210,7 @@ def class_colors(n: int) -> np.ndarray:
 
 
 def overlay(image: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the image with the colors of its classes laid over it, (height, width, 3) uint8.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width) or (height, width, C), uint8
-    labels : ndarray of shape (height, width), int
-    n_classes : int
-
-    Examples
-    --------
-    >>> overlay(np.full((1, 2), 100, np.uint8), np.array([[0, 1]]), 2)[0, 0].tolist()
-    [55, 106, 135]
-    """
+    """Return the image with the colors of its classes laid over it, (height, width, 3) uint8."""
     gray = image.astype(np.float32)
     if image.ndim == 2 or image.shape[2] != 3:
         gray = gray.reshape(*labels.shape, -1).mean(axis=2, keepdims=True)

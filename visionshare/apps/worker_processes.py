@@ -36,13 +36,7 @@ class _RemoteTraceback(Exception):
 
 
 class WorkerProcesses:
-    """Processes that take calls.
-
-    Parameters
-    ----------
-    connections : list of Connection
-        One to each process.
-    """
+    """Processes that take calls."""
 
     def __init__(self, connections: list[Connection]) -> None:
         # A thread for each connection: it sends a call and waits for the result.
@@ -54,20 +48,7 @@ class WorkerProcesses:
     def submit(
         self, function: Callable[P, R], /, *arguments: P.args, **options: P.kwargs
     ) -> Future[R]:
-        """Call a function in a process that is idle, or will be.
-
-        Parameters
-        ----------
-        function : callable
-            Found by its name in the other process.
-        *arguments, **options
-            They are pickled.
-
-        Returns
-        -------
-        Future
-            It raises what the function raised, or ``DeadProcess``.
-        """
+        """Call a function in a process that is idle, or will be."""
         return self._threads.submit(self._call, function, arguments, options)
 
     def _call(self, function: Callable[..., R], arguments: Any, options: Any) -> R:
@@ -96,27 +77,7 @@ def worker_processes(
     *arguments: P.args,
     **options: P.kwargs,
 ) -> Iterator[WorkerProcesses]:
-    """Yield processes; they end with the block, whatever ends it, and with this process.
-
-    Parameters
-    ----------
-    n_processes : int
-    begin : callable, optional
-        Each process calls it first.
-    *arguments, **options
-        Of ``begin``; they are pickled.
-
-    Yields
-    ------
-    WorkerProcesses
-
-    Examples
-    --------
-    >>> import math
-    >>> with worker_processes(2) as processes:  # doctest: +SKIP
-    ...     processes.submit(math.sqrt, 2.25).result()
-    1.5
-    """
+    """Yield processes; they end with the block, whatever ends it, and with this process."""
     context = multiprocessing.get_context("spawn")
     pairs = [context.Pipe() for _ in range(n_processes)]
     call = (begin, arguments, options)

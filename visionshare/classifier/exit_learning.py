@@ -101,39 +101,7 @@ def exit_rule_of_values(
     tolerance: float = 5e-4,
     stages: int = 6,
 ) -> ExitRule:
-    """Learn from features where images may stop, see :func:`learn_exit_rule`.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-        With a learning path.
-    values : ndarray of shape (m, n_features)
-        Features of images that were not trained on, in the classifier's order.
-    labels : ndarray of shape (m,)
-        Their classes.
-    tolerance, stages
-        As of :func:`learn_exit_rule`.
-
-    Raises
-    ------
-    InputError
-        If the classifier has no path, a label is none of its classes, or an argument is out of
-        range.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from visionshare import Pixels, ShareBoost
-    >>> X, y = load_digits(return_X_y=True)
-    >>> family = Pixels().fit(X)
-    >>> model = ShareBoost(rounds=30).fit(family.transform(X[:900]), y[:900])
-    >>> classifier = model.to_classifier(family)
-    >>> values = classifier.family.transform(X[900:])
-    >>> exit_rule_of_values(classifier, values, y[900:]) == learn_exit_rule(
-    ...     classifier, X[900:], y[900:]
-    ... )
-    True
-    """
+    """Learn from features where images may stop, see :func:`learn_exit_rule`."""
     check_exit_options(tolerance, stages)
     _check_path(classifier)
     candidates = ExitCandidates(classifier, values, labels)
@@ -165,17 +133,7 @@ def _check_path(classifier: CompactClassifier) -> None:
 
 
 def check_exit_options(tolerance: float, stages: int) -> None:
-    """Check the options of :func:`learn_exit_rule` without images.
-
-    Raises
-    ------
-    InputError
-        If one is out of range.
-
-    Examples
-    --------
-    >>> check_exit_options(tolerance=0.01, stages=4)
-    """
+    """Check the options of :func:`learn_exit_rule` without images."""
     if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
         raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
     if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
@@ -183,34 +141,7 @@ def check_exit_options(tolerance: float, stages: int) -> None:
 
 
 class ExitCandidates:
-    """Rounds of a learning path at which images may stop, with their margins, harm and cost.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-        With a learning path.
-    values : ndarray of shape (m, n_features)
-        Features of the images.
-    labels : ndarray of shape (m,)
-
-    Attributes
-    ----------
-    rounds : tuple of CandidateRound
-        Early rounds are dense, later ones sparse; the last of the path is not among them.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from visionshare import Pixels, ShareBoost
-    >>> X, y = load_digits(return_X_y=True)
-    >>> family = Pixels().fit(X)
-    >>> model = ShareBoost(rounds=9).fit(family.transform(X[:900]), y[:900])
-    >>> classifier = model.to_classifier(family)
-    >>> values = classifier.family.transform(X[900:])
-    >>> candidates = ExitCandidates(classifier, values, y[900:])
-    >>> [candidate.number for candidate in candidates.rounds]
-    [1, 2, 3, 4, 5, 6, 7, 8]
-    """
+    """Rounds of a learning path at which images may stop, with their margins, harm and cost."""
 
     def __init__(
         self, classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray

@@ -17,19 +17,7 @@ _LARGEST_PRICE = 60.0
 
 @dataclass(frozen=True, eq=False)
 class CandidateRound:
-    """What would become of each image if it stopped at a round.
-
-    Attributes
-    ----------
-    number : int
-        The round of the learning path, from 1.
-    n_features : int
-        Features after the round.
-    margins : ndarray of shape (m,), float64
-        How far the best score of each image is ahead of the second.
-    harmed : ndarray of bool, shape (m,)
-        Images that are misclassified at this round and not by the whole classifier.
-    """
+    """What would become of each image if it stopped at a round."""
 
     number: int
     n_features: int
@@ -48,20 +36,7 @@ class CandidateRound:
 
 
 def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
-    """Return each image's probability of harm, a logistic function of its margin.
-
-    Parameters
-    ----------
-    margins : ndarray of shape (m,)
-    harmed : ndarray of bool, shape (m,)
-
-    Examples
-    --------
-    >>> margins = np.arange(100.0)
-    >>> p = expected_harm(margins, margins < 5)
-    >>> bool(p[0] > 4 * p[20] > 40 * p[60])
-    True
-    """
+    """Return each image's probability of harm, a logistic function of its margin."""
     from sklearn.linear_model import LogisticRegression
 
     m, n = len(harmed), int(harmed.sum())
@@ -79,26 +54,7 @@ def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ExitPlan:
-    """Rounds at which images may stop, and what it costs to stop at each.
-
-    Margins are lists of one number per round; with infinity no image stops there.
-
-    Attributes
-    ----------
-    rounds : tuple of CandidateRound
-        In ascending order.
-    costs : ndarray of shape (len(rounds) + 1,)
-        Multiply-accumulates of an image that stops at each round; the last: at none of them.
-    n_images : int
-
-    Examples
-    --------
-    >>> margins = np.arange(100.0)
-    >>> candidate = CandidateRound(3, 3, margins, margins < 5)
-    >>> plan = ExitPlan((candidate,), np.array([10.0, 100.0]), 100)
-    >>> int(plan.stops([90.0]).sum()), plan.mean_cost([90.0])
-    (90, 91.0)
-    """
+    """Rounds at which images may stop, and what it costs to stop at each."""
 
     rounds: tuple[CandidateRound, ...]
     costs: np.ndarray
@@ -116,13 +72,8 @@ class ExitPlan:
         return float(self.costs[self.stops(margins)].mean())
 
     def best_margins(self, tolerance: float) -> list[float]:
-        """Return margins of least cost whose harm, expected and counted, is within a tolerance.
-
-        Parameters
-        ----------
-        tolerance : float
-            Fraction of the images that may be harmed.
-        """
+        """Return margins of least cost whose harm, expected and counted."""
+        # is within a tolerance.
         best, least = [np.inf] * len(self.rounds), np.inf
         low, high = 0.0, _LARGEST_PRICE
         for _ in range(_PRICES):
@@ -156,19 +107,8 @@ class ExitPlan:
         return margins
 
     def best_margin(self, stage: int, margins: Sequence[float], price: float) -> float:
-        """Return the best margin of one round given those of the others.
-
-        It minimizes the sum of costs plus ``price`` times the expected harm.
-
-        Parameters
-        ----------
-        stage : int
-            Index of the round in ``rounds``.
-        margins : sequence of float
-            Of all rounds; that of this one is ignored.
-        price : float
-            Multiply-accumulates that a harmed image counts as.
-        """
+        """Return the best margin of one round given those of the others."""
+        # It minimizes the sum of costs plus ``price`` times the expected harm.
         current = self.rounds[stage]
         others = [np.inf if i == stage else margin for i, margin in enumerate(margins)]
         stops = self.stops(others)

@@ -52,29 +52,13 @@ class ExitRule:
 
 
 def score_margins(scores: np.ndarray) -> np.ndarray:
-    """Return how far the best score of each row is ahead of the second.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k)
-
-    Examples
-    --------
-    >>> score_margins(np.array([[3.0, 1.0, 0.5], [2.0, 2.0, 0.0]])).tolist()
-    [2.0, 0.0]
-    """
+    """Return how far the best score of each row is ahead of the second."""
     best = np.partition(scores, scores.shape[1] - 2, axis=1)[:, -2:]
     return np.asarray(best[:, 1] - best[:, 0])
 
 
 def true_numbers(labels: np.ndarray, images: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the number of each image's class.
-
-    Raises
-    ------
-    InputError
-        If there is not a class for each image, or no image at all, or a label is no class.
-    """
+    """Return the number of each image's class."""
     if np.shape(labels) != (len(images),) or len(images) == 0:
         accepted = f"a class for each of {len(images)} images, 1 or more"
         raise InputError("labels", np.shape(labels), accepted)
@@ -82,13 +66,7 @@ def true_numbers(labels: np.ndarray, images: np.ndarray, classes: np.ndarray) ->
 
 
 def check_rule(rule: ExitRule, rounds: int) -> None:
-    """Check that a rule's rounds are among those of a path, before its last.
-
-    Raises
-    ------
-    InputError
-        If they are not.
-    """
+    """Check that a rule's rounds are among those of a path, before its last."""
     if rule.rounds and rule.rounds[-1] >= rounds:
         accepted = f"rounds below the last of {rounds} in the path"
         raise InputError("rounds", rule.rounds, accepted)

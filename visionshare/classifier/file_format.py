@@ -79,13 +79,7 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
 
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the fields of a :class:`CompactClassifier` from a file of any known version.
-
-    Raises
-    ------
-    ClassifierFileError
-        If the file is missing, broken, foreign, or of a version this library does not know.
-    """
+    """Return the fields of a :class:`CompactClassifier` from a file of any known version."""
     path = Path(path)
     header, arrays = read_tensor_file(path, FORMAT, VERSIONS, ClassifierFileError)
     try:

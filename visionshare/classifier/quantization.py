@@ -149,20 +149,9 @@ def _parts_of(family: FeatureFamily) -> list[tuple[FeatureFamily, np.ndarray]]:
 def _whole_weights(
     start: np.ndarray, rounded: np.ndarray, scores: np.ndarray, bits: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return whole weights and intercepts that keep the scores of images, and their exponent.
-
-    What rounding took from the features, weights make good as far as they can, by least squares
-    near those at the start; what rounding takes from a weight, those after it do.
-
-    Parameters
-    ----------
-    start : ndarray of shape (k, n)
-        Weights of whole features.
-    rounded : ndarray of shape (m, n)
-        Whole features of the images.
-    scores : ndarray of shape (m, k)
-        Of the classifier of floats.
-    """
+    """Return whole weights and intercepts that keep the scores of images, and their exponent."""
+    # What rounding took from the features, weights make good as far as they can, by least squares
+    # near those at the start; what rounding takes from a weight, those after it do.
     means, mean_scores = rounded.mean(axis=0), scores.mean(axis=0)
     centered = rounded - means
     moments = centered.T @ centered / len(rounded)

@@ -28,19 +28,7 @@ def warn(message: str) -> None:
 def warn_near_majority(
     kind: str, errors: int, n: int, majority: str, majority_error: float
 ) -> None:
-    """Warn of an error that is hardly less than that of always answering the commonest class.
-
-    Parameters
-    ----------
-    kind : str
-        Of the error, such as "test".
-    errors, n : int
-        Errors, and images.
-    majority : str
-        The commonest class.
-    majority_error : float
-        Error rate of always answering it.
-    """
+    """Warn of an error that is hardly less than that of always answering the commonest class."""
     from visionshare.reports.results import is_near_majority
 
     if n and is_near_majority(errors, n, majority_error):
@@ -51,14 +39,7 @@ def warn_near_majority(
 
 
 def warn_of_one_trial(choice: Choice, given: Sequence[str]) -> None:
-    """Warn of a search that had nothing to choose from.
-
-    Parameters
-    ----------
-    choice : Choice
-    given : sequence of str
-        Options that the user gave and that bound the search.
-    """
+    """Warn of a search that had nothing to choose from."""
     allowed = [trial for trial in choice.trials if trial.allowed]
     if len(allowed) > 1:
         return

@@ -34,10 +34,8 @@ Name = Annotated[
 
 @app.command("list")
 def list_all() -> None:
-    """List the data sets of the catalog.
-
-    Example: visionshare data list
-    """
+    """List the data sets of the catalog."""
+    # Example: visionshare data list
     from visionshare.datasets import dataset_info, list_datasets
 
     for name in list_datasets():
@@ -46,10 +44,8 @@ def list_all() -> None:
 
 @app.command()
 def info(name: Name) -> None:
-    """Show a data set's origin, license and files.
-
-    Example: visionshare data info mnist
-    """
+    """Show a data set's origin, license and files."""
+    # Example: visionshare data info mnist
     from visionshare.datasets import dataset_info
 
     say(json.dumps(dataset_info(name).model_dump(), indent=2, ensure_ascii=False))
@@ -57,10 +53,8 @@ def info(name: Name) -> None:
 
 @app.command()
 def verify(name: Name, data: DataFolder = None) -> None:
-    """Check the sha256 of a data set's files.
-
-    Example: visionshare data verify mnist --data ~/data
-    """
+    """Check the sha256 of a data set's files."""
+    # Example: visionshare data verify mnist --data ~/data
     from visionshare.datasets import verify_dataset
 
     states = verify_dataset(name, data)
@@ -81,10 +75,8 @@ def fetch(
         typer.Option(help="URL that replaces the catalog's; the file's path is added."),
     ] = None,
 ) -> None:
-    """Download the files of a data set that are missing, and check their sha256.
-
-    Example: visionshare data fetch mnist
-    """
+    """Download the files of a data set that are missing, and check their sha256."""
+    # Example: visionshare data fetch mnist
     from visionshare.datasets import fetch_dataset
 
     for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
@@ -110,13 +102,10 @@ def check(
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with your pictures, and show them as a classifier will see them.
-
-    Every picture is read. The exit code is 1 where some are broken, belong to several parts
-    (train, test, validation), or stand in several classes.
-
-    Example: visionshare data check photos/
-    """
+    """Say what is wrong with your pictures, and show them as a classifier will see them."""
+    # Every picture is read. The exit code is 1 where some are broken, belong to several parts
+    # (train, test, validation), or stand in several classes. Example: visionshare data check
+    # photos/
     from PIL import Image
 
     from visionshare.datasets.notices import collect_notices

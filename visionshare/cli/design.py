@@ -65,14 +65,10 @@ def design(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find layers, templates and a head within budgets; write the recipe that trains them.
-
-    The same command resumes a design that was stopped; a longer --time continues one that ended.
-
-    Example: visionshare design mnist --data ~/data --time 30m --macs 400k --parameters 12k
-
-    Example: visionshare design digits --structures 9 --macs 20k --set fine_tuning.epochs=9
-    """
+    """Find layers, templates and a head within budgets; write the recipe that trains them."""
+    # The same command resumes a design that was stopped; a longer --time continues one that
+    # ended. Example: visionshare design mnist --data ~/data --time 30m --macs 400k --parameters
+    # 12k Example: visionshare design digits --structures 9 --macs 20k --set fine_tuning.epochs=9
     from visionshare.recipes import Budget, design_recipe, load_recipe
     from visionshare.resources import parse_size, resolve_jobs
 

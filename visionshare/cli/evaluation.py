@@ -81,13 +81,10 @@ def evaluate(
     workers: Workers = None,
     scheduler: Scheduler = None,
 ) -> None:
-    """Measure a classifier on labeled images.
-
-    Example: visionshare evaluate out/digits/classifier.safetensors digits --report digits.html
-
-    Misclassified images are listed by name, or by number where they have none, the most confident
-    first.
-    """
+    """Measure a classifier on labeled images."""
+    # Example: visionshare evaluate out/digits/classifier.safetensors digits --report digits.html
+    # Misclassified images are listed by name, or by number where they have none, the most
+    # confident first.
     from dataclasses import replace
 
     from visionshare import load
@@ -231,10 +228,8 @@ def _lines(results: Results, early: ExitFigures | None, macs: int) -> list[str]:
 
 
 def inspect(classifier: Classifier, as_json: Json = False) -> None:
-    """Show what a classifier is made of and what it costs.
-
-    Example: visionshare inspect out/digits/classifier.safetensors
-    """
+    """Show what a classifier is made of and what it costs."""
+    # Example: visionshare inspect out/digits/classifier.safetensors
     from visionshare import load
 
     model = load(classifier)
@@ -253,10 +248,8 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
 
 
 def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
-    """Time a classifier on random images: one at a time, and in batches of all workers.
-
-    Example: visionshare bench out/digits/classifier.safetensors
-    """
+    """Time a classifier on random images: one at a time, and in batches of all workers."""
+    # Example: visionshare bench out/digits/classifier.safetensors
     import time
 
     import numpy as np

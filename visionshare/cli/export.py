@@ -147,18 +147,12 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a classifier as C99 (header, source, Makefile and example), or as an ONNX model.
-
-    Example: visionshare export out/digits/classifier.safetensors --to c --out digits-c
-
-    Example: visionshare export CLASSIFIER --out small --quantize int8 --measure digits
-
-    Example: visionshare export CLASSIFIER --to onnx --out digits.onnx
-
-    Example: visionshare export CLASSIFIER --target cortex-m4 --max-flash 10KiB
-
-    Example: visionshare export CLASSIFIER --package npm --out digits-npm
-    """
+    """Write a classifier as C99 (header, source, Makefile and example), or as an ONNX model."""
+    # Example: visionshare export out/digits/classifier.safetensors --to c --out digits-c Example:
+    # visionshare export CLASSIFIER --out small --quantize int8 --measure digits Example:
+    # visionshare export CLASSIFIER --to onnx --out digits.onnx Example: visionshare export
+    # CLASSIFIER --target cortex-m4 --max-flash 10KiB Example: visionshare export CLASSIFIER
+    # --package npm --out digits-npm
     from visionshare import load
     from visionshare.codegen.c_text import check_identifier
     from visionshare.export import write_program
@@ -334,10 +328,7 @@ def _check_prepared(model: CompactClassifier, program: CProgram) -> int | None:
 
 
 class _Labeled(NamedTuple):
-    """Labeled images to measure on: a name, folder or file, where data sets are, and the split.
-
-    ``model`` is the classifier that was given, which the export is compared with.
-    """
+    """Labeled images to measure on."""
 
     model: CompactClassifier
     source: str

@@ -69,13 +69,10 @@ def extract(
     workers: Workers = None,
     scheduler: Scheduler = None,
 ) -> None:
-    """Extract features of images into a column store; the same command resumes a stopped run.
-
-    Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store
-
-    A pool first learns its templates from a sample of the images and keeps them in
-    OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
-    """
+    """Extract features of images into a column store; the same command resumes a stopped run."""
+    # Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store A
+    # pool first learns its templates from a sample of the images and keeps them in
+    # OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
     from visionshare.apps import extract_features
     from visionshare.distributed import cluster_client
     from visionshare.distributed.mapping import ClusterMap

@@ -34,17 +34,9 @@ PicturesAndTars = Annotated[
 
 
 def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
-    """Return the image files that entries stand for; folders are searched recursively.
-
-    With ``tars`` a folder without images may have tars, and entries may be URLs.
-
-    All entries are checked before the first file is yielded; folders are read lazily.
-
-    Raises
-    ------
-    DataError
-        If an entry stands for no file.
-    """
+    """Return the image files that entries stand for; folders are searched recursively."""
+    # With ``tars`` a folder without images may have tars, and entries may be URLs. All entries
+    # are checked before the first file is yielded; folders are read lazily.
     from visionshare.datasets.folders import iter_images
     from visionshare.datasets.notices import collect_notices, kinds_sentence
     from visionshare.datasets.pictures.tars import find_tars
@@ -88,14 +80,7 @@ def files_of(source: str) -> Iterator[str]:
 def labeled_images(
     model: CompactClassifier, source: str, data: Path | None, split: str
 ) -> ImageSet:
-    """Return images as a classifier takes them, with its classes.
-
-    Raises
-    ------
-    DataError
-        If a class of theirs is unknown to the classifier, or they are of another size: those of
-        the catalog are not resized.
-    """
+    """Return images as a classifier takes them, with its classes."""
     from dataclasses import replace
 
     import numpy as np

@@ -36,12 +36,8 @@ def list_names(
         ),
     ] = "pipelines",
 ) -> None:
-    """List the names that other commands take: pipelines, pools of features, and more.
-
-    Example: visionshare list
-
-    Example: visionshare list pools
-    """
+    """List the names that other commands take: pipelines, pools of features, and more."""
+    # Example: visionshare list Example: visionshare list pools
     if kind not in _KINDS:
         raise InputError("KIND", kind, choices(kind, _KINDS))
     described = _described(kind)
@@ -64,13 +60,7 @@ def _described(kind: str) -> dict[str, str]:
 
 
 def completes(kind: str, paths: bool = True) -> Callable[[str], list[str]]:
-    """Return a function that completes names of a kind, and paths where these are taken too.
-
-    Examples
-    --------
-    >>> completes("pipelines")("mnist-q")
-    ['mnist-quick']
-    """
+    """Return a function that completes names of a kind, and paths where these are taken too."""
 
     def complete(incomplete: str) -> list[str]:
         found = [name for name in _names(kind) if name.startswith(incomplete)]

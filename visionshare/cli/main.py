@@ -20,10 +20,9 @@ _INTERRUPTED, _TERMINATED = 130, 143
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for unreachable cycles less often: what imports make stays, and is made by the 100 000.
-
-    It saves a sixth of the time of a prediction of one picture.
-    """
+    """Look for unreachable cycles less often."""
+    # what imports make stays, and is made by the 100 000. It saves a sixth of the time of a
+    # prediction of one picture.
     before = gc.get_threshold()
     gc.set_threshold(150_000, *before[1:])
     try:
@@ -33,16 +32,7 @@ def _rare_collections() -> Iterator[None]:
 
 
 def command() -> int:
-    """Run the command line as all that its process does; return its exit code.
-
-    Examples
-    --------
-    >>> import subprocess, sys
-    >>> code = "import visionshare.cli.main as m; print(m.command())"
-    >>> print(subprocess.check_output([sys.executable, "-c", code, "--version"], text=True))
-    visionshare ...
-    0
-    """
+    """Run the command line as all that its process does; return its exit code."""
     try:
         code = main()
         # All is done: Ctrl-C ends the process now, without a traceback of what Python tidies.
@@ -58,23 +48,10 @@ def command() -> int:
 
 @_rare_collections()
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return its exit code.
-
-    Errors that the library raises on purpose are one line on standard error and exit code 2;
-    ``--debug`` shows their traceback; ``--quiet`` shows no progress. Ctrl-C and SIGTERM end it in
-    order, with exit codes 130 and 143.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Those of the process when omitted.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    visionshare ...
-    0
-    """
+    """Run the command line; return its exit code."""
+    # Errors that the library raises on purpose are one line on standard error and exit code 2;
+    # ``--debug`` shows their traceback; ``--quiet`` shows no progress. Ctrl-C and SIGTERM end it
+    # in order, with exit codes 130 and 143.
     arguments = sys.argv[1:] if arguments is None else arguments
     with _interrupts_end_it():
         import typer
@@ -136,10 +113,8 @@ def _value_of(names: Sequence[str], arguments: list[str]) -> str | None:
 
 
 def _cut_off() -> int:
-    """Return the exit code where the reader of the output has gone: head has seen enough.
-
-    What is left in the buffer has no place to go to, and would raise once more at the end.
-    """
+    """Return the exit code where the reader of the output has gone: head has seen enough."""
+    # What is left in the buffer has no place to go to, and would raise once more at the end.
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -179,10 +154,8 @@ def _stopped(arguments: list[str], ended: list[int]) -> int:
 
 @contextmanager
 def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[None]:
-    """Interrupt a block at SIGTERM as Ctrl-C does, so that it tidies up; note the signal.
-
-    A service ends in order itself.
-    """
+    """Interrupt a block at SIGTERM as Ctrl-C does, so that it tidies up; note the signal."""
+    # A service ends in order itself.
     is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     is_ours = is_free and _command_of(arguments) != "serve"
     if not is_ours or threading.current_thread() is not threading.main_thread():
@@ -202,11 +175,9 @@ def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[
 
 @contextmanager
 def _interrupts_end_it() -> Iterator[None]:
-    """End the process in one line at Ctrl-C while a block imports: nothing has begun.
-
-    An exception would not do: some modules turn it into an error of their own when it comes while
-    they are imported.
-    """
+    """End the process in one line at Ctrl-C while a block imports: nothing has begun."""
+    # An exception would not do: some modules turn it into an error of their own when it comes
+    # while they are imported.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -20,13 +20,7 @@ _FILE = "classifier.safetensors"
 
 
 def classifier_file(path: Path) -> Path:
-    """Return the classifier file of a path: a file, or the folder of a run.
-
-    Raises
-    ------
-    ClassifierFileError
-        If there is none.
-    """
+    """Return the classifier file of a path: a file, or the folder of a run."""
     if not os.path.exists(path):
         runs = map(str, Path("out").glob("*/"))
         raise ClassifierFileError(nothing_named(path, "classifier file or folder of a run", runs))
@@ -39,13 +33,7 @@ def classifier_file(path: Path) -> Path:
 
 
 def _existing(path: Path) -> Path:
-    """Return the path of a file.
-
-    Raises
-    ------
-    DataError
-        If there is none.
-    """
+    """Return the path of a file."""
     if not os.path.exists(path):
         raise DataError(nothing_named(path, "picture"))
     return path
@@ -93,18 +81,7 @@ _LARGEST = 4096
 
 
 def image_size(text: str | None) -> tuple[int, int] | None:
-    """Return the height and width of ``--size``.
-
-    Raises
-    ------
-    InputError
-        If it is no size.
-
-    Examples
-    --------
-    >>> image_size("32"), image_size("32x48"), image_size(None)
-    ((32, 32), (32, 48), None)
-    """
+    """Return the height and width of ``--size``."""
     if text is None:
         return None
     sides = text.lower().replace("×", "x").split("x")

@@ -35,20 +35,7 @@ _HEAD = 2048
 def check_not_inputs(
     argument: str, outputs: Iterable[Path], inputs: Iterable[str | os.PathLike[str]]
 ) -> None:
-    """Check that no file that a command writes is one that it reads.
-
-    Raises
-    ------
-    InputError
-        If one is, under whatever name.
-
-    Examples
-    --------
-    >>> check_not_inputs("--out", [Path(__file__)], [__file__])
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: --out: got '...outputs.py, which the command reads'; ...
-    """
+    """Check that no file that a command writes is one that it reads."""
     existing = [(path, found) for path in outputs if (found := _identity(path)) is not None]
     if not existing:
         return
@@ -68,28 +55,7 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
 
 
 def check_file(argument: str, path: Path, begins: str | None = None) -> None:
-    """Check that a file can be written, before there is anything to write.
-
-    Parameters
-    ----------
-    argument : str
-        What an error calls it.
-    path : pathlib.Path
-    begins : str, optional
-        What files of the command begin with: one that does not is refused, unless it is empty.
-
-    Raises
-    ------
-    InputError
-        If it cannot, or something else is there.
-
-    Examples
-    --------
-    >>> check_file("--out", Path(__file__).parent)
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: --out: got '...'; accepted: a file to write to (Is a directory)
-    """
+    """Check that a file can be written, before there is anything to write."""
     given, reason = str(path), None
     if path.is_dir():
         reason = os.strerror(errno.EISDIR)
@@ -114,17 +80,7 @@ def _begins(path: Path, text: bytes) -> bool:
 
 
 def check_free(argument: str, path: Path, ours: bool) -> None:
-    """Check that nothing has a name, or only what an earlier run of the command wrote.
-
-    Raises
-    ------
-    InputError
-        If something else has it.
-
-    Examples
-    --------
-    >>> check_free("--out", Path("no/such/file"), ours=False)
-    """
+    """Check that nothing has a name, or only what an earlier run of the command wrote."""
     if not ours and os.path.lexists(path):
         given = f"{path}, which this command did not write"
         raise InputError(argument, given, "a folder without files of these names")

@@ -76,16 +76,7 @@ def predict(
     workers: Workers = None,
     scheduler: Scheduler = None,
 ) -> None:
-    """Classify images; one line per image: file, class, probability.
-
-    Example: visionshare predict out/digits/classifier.safetensors scans/ --json
-
-    Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
-
-    Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
-    standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
-    a cluster read the files themselves: under the same paths, or from storage.
-    """
+    """Classify images; one line per image: file, class, probability."""
     from visionshare import load
     from visionshare.apps import classify_files
     from visionshare.datasets import Preprocessing
@@ -240,12 +231,9 @@ def prepare(
         typer.Option("--raw", help="File of their bytes, concatenated: input of the exported C."),
     ] = None,
 ) -> None:
-    """Write images as the classifier takes them, after its preprocessing.
-
-    Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
-
-    Files that an earlier run wrote are replaced, and no others.
-    """
+    """Write images as the classifier takes them, after its preprocessing."""
+    # Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw Files that
+    # an earlier run wrote are replaced, and no others.
     from PIL import Image
 
     from visionshare import load

@@ -17,18 +17,7 @@ _BUDGETS = (
 
 
 def seconds_of(text: str, option: str) -> float:
-    """Return the seconds of a time.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-
-    Examples
-    --------
-    >>> seconds_of("90s", "--time"), seconds_of("1.5m", "--time")
-    (90.0, 90.0)
-    """
+    """Return the seconds of a time."""
     value = _value(text, _SECONDS)
     if value <= 0:
         raise InputError(option, text, "a time such as 90s, 30m or 2h")
@@ -36,18 +25,7 @@ def seconds_of(text: str, option: str) -> float:
 
 
 def count_of(text: str, option: str) -> int:
-    """Return a whole number from 1 on.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-
-    Examples
-    --------
-    >>> count_of("400k", "--macs")
-    400000
-    """
+    """Return a whole number from 1 on."""
     value = _value(text, _TIMES)
     if value < 1:
         raise InputError(option, text, "a number such as 400k or 1.5M")
@@ -55,20 +33,7 @@ def count_of(text: str, option: str) -> int:
 
 
 def budget_limits(text: str, option: str) -> dict[str, float]:
-    """Return the limits of a budget by name, as ``ImageClassifier`` takes them.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-
-    Examples
-    --------
-    >>> budget_limits("200_000", "--budget"), budget_limits("64KiB,20us", "--budget")
-    ({'macs': 200000}, {'bytes': 65536, 'microseconds': 20.0})
-    >>> budget_limits("flash=10KiB", "--budget")
-    {'flash': 10240}
-    """
+    """Return the limits of a budget by name, as ``ImageClassifier`` takes them."""
     limits: dict[str, float] = {}
     for part in text.split(","):
         name, limit = _limit(part.strip())

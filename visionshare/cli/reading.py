@@ -58,17 +58,12 @@ def read(
     ] = True,
     jobs: Jobs = -1,
 ) -> None:
-    """Read pages of print: text on standard output, or files in a folder.
-
-    Of files with several pages (TIFF) or frames all are read.
-
-    Example: visionshare read out/ocr/classifier.safetensors page.png --picture boxes.png
-
-    Example: visionshare read out/ocr/classifier.safetensors scans/ --out read/
-
-    The classifier comes from `visionshare train ocr`: digits and capitals. Punctuation is ignored.
-    In the folder, files that an earlier run wrote are replaced, and no others.
-    """
+    """Read pages of print: text on standard output, or files in a folder."""
+    # Of files with several pages (TIFF) or frames all are read. Example: visionshare read
+    # out/ocr/classifier.safetensors page.png --picture boxes.png Example: visionshare read
+    # out/ocr/classifier.safetensors scans/ --out read/ The classifier comes from `visionshare
+    # train ocr`: digits and capitals. Punctuation is ignored. In the folder, files that an
+    # earlier run wrote are replaced, and no others.
     from visionshare import load
     from visionshare.apps.ocr.reading import check_reader, read_page
     from visionshare.apps.ocr.writers import as_hocr

@@ -25,12 +25,9 @@ def samples(
         Path, typer.Argument(help="Folder to make; nothing of this name may be there.")
     ] = Path("samples"),
 ) -> None:
-    """Write sample pictures, to try the other commands on: nothing is downloaded.
-
-    Example: visionshare samples
-
-    Example: visionshare samples pictures && visionshare train pictures/signs
-    """
+    """Write sample pictures, to try the other commands on: nothing is downloaded."""
+    # Example: visionshare samples Example: visionshare samples pictures && visionshare train
+    # pictures/signs
     from visionshare.datasets.samples import write_samples
 
     for name, text in write_samples(folder).items():

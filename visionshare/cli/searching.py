@@ -21,19 +21,7 @@ __all__ = ["SearchOptions", "chosen_recipe"]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a user says of the search.
-
-    Attributes
-    ----------
-    budget : dict, optional
-        Limits of what the classifier costs, by name.
-    seconds : float, optional
-        Of search and training.
-    size : str, optional
-        Of the images.
-    begun : float
-        When the command began.
-    """
+    """What a user says of the search."""
 
     budget: dict[str, float] | None = None
     seconds: float | None = None
@@ -42,18 +30,7 @@ class SearchOptions:
 
     @staticmethod
     def of(budget: str | None, seconds: str | None, size: str | None = None) -> SearchOptions:
-        """Return the options of texts.
-
-        Raises
-        ------
-        InputError
-            If one is not accepted.
-
-        Examples
-        --------
-        >>> SearchOptions.of("200k", "5m").seconds
-        300.0
-        """
+        """Return the options of texts."""
         return SearchOptions(
             None if budget is None else budget_limits(budget, "--budget"),
             None if seconds is None else seconds_of(seconds, "--time"),
@@ -70,16 +47,7 @@ class SearchOptions:
 def chosen_recipe(
     base: Recipe, out: Path, options: SearchOptions, resume: bool, jobs: int
 ) -> Recipe:
-    """Return the recipe that a search chooses; say what it tries, what it chose and why.
-
-    Parameters
-    ----------
-    base, out, jobs
-        As in :func:`visionshare.image_classifier.recipe_search.search_recipe`.
-    options : SearchOptions
-    resume : bool
-        Whether what was chosen before, if anything was, is taken, and otherwise kept trials are.
-    """
+    """Return the recipe that a search chooses; say what it tries, what it chose and why."""
     from visionshare.image_classifier.budget import Limits
     from visionshare.image_classifier.choosing import Options
     from visionshare.image_classifier.recipe_search import CHOSEN, kept_recipe, search_recipe

@@ -45,12 +45,10 @@ def segment(
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Map an image: each pixel gets the class of the window around it.
-
-    Example: visionshare segment out/textures/classifier.safetensors wall.png --out map.png
-
-    Example: visionshare segment CLASSIFIER scan.tiff --out map.png --overlay seen.png --smooth 9
-    """
+    """Map an image: each pixel gets the class of the window around it."""
+    # Example: visionshare segment out/textures/classifier.safetensors wall.png --out map.png
+    # Example: visionshare segment CLASSIFIER scan.tiff --out map.png --overlay seen.png --smooth
+    # 9
     import numpy as np
 
     from visionshare import load

@@ -70,13 +70,9 @@ def serve(
         typer.Option(help="Name of the model under /v2/models; the file's by default."),
     ] = None,
 ) -> None:
-    """Serve a classifier over HTTP: POST /predict, and a page to try it on.
-
-    Example: visionshare serve out/digits/classifier.safetensors
-
-    There is no TLS: to serve other machines, put a reverse proxy before it. The file is loaded
-    again on SIGHUP.
-    """
+    """Serve a classifier over HTTP: POST /predict, and a page to try it on."""
+    # Example: visionshare serve out/digits/classifier.safetensors There is no TLS: to serve other
+    # machines, put a reverse proxy before it. The file is loaded again on SIGHUP.
     from visionshare import load
     from visionshare.apps.service import Limits, require_service
     from visionshare.resources import parse_size, resolve_jobs

@@ -20,10 +20,8 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]
 
 @app.command()
 def info(store: Folder) -> None:
-    """Show what a store contains, as JSON.
-
-    Example: visionshare store info out/mnist/work/store
-    """
+    """Show what a store contains, as JSON."""
+    # Example: visionshare store info out/mnist/work/store
     from visionshare.store import store_info
 
     say(json.dumps(store_info(store), indent=2))
@@ -31,10 +29,8 @@ def info(store: Folder) -> None:
 
 @app.command()
 def verify(store: Folder) -> None:
-    """Read every shard and check its checksums.
-
-    Example: visionshare store verify out/mnist/work/store
-    """
+    """Read every shard and check its checksums."""
+    # Example: visionshare store verify out/mnist/work/store
     from visionshare.store import verify_store
 
     broken = verify_store(store)
@@ -48,10 +44,8 @@ def verify(store: Folder) -> None:
 
 @app.command()
 def repair(store: Folder) -> None:
-    """Drop broken shards; their columns are recomputed on demand.
-
-    Example: visionshare store repair out/mnist/work/store
-    """
+    """Drop broken shards; their columns are recomputed on demand."""
+    # Example: visionshare store repair out/mnist/work/store
     from visionshare.store import repair_store
 
     dropped = repair_store(store)

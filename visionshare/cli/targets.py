@@ -45,13 +45,7 @@ class CheckedTarget(NamedTuple):
 
 
 def checked_target(options: TargetOptions) -> CheckedTarget:
-    """Return checked options.
-
-    Raises
-    ------
-    InputError
-        If one is out of range.
-    """
+    """Return checked options."""
     from visionshare.export.targets import OPTIMIZATIONS, Limits, find_target, parse_count
     from visionshare.resources import parse_size
 
@@ -71,13 +65,7 @@ def checked_target(options: TargetOptions) -> CheckedTarget:
 def report_target(
     model: CompactClassifier, program: CProgram, checked: CheckedTarget, as_json: bool
 ) -> None:
-    """Measure a classifier on a core, write the figures, and hold them against the limits.
-
-    Raises
-    ------
-    BudgetError
-        If it takes more than it may; the figures have been written.
-    """
+    """Measure a classifier on a core, write the figures, and hold them against the limits."""
     from visionshare.export.targets import device_sources, measure
 
     target, limits, options = checked
@@ -114,13 +102,7 @@ def _of_preparation(
 def images_for(
     model: CompactClassifier, pixel: str, source: str | None, data: Path | None, most: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return images as the C takes them, and indexes of their classes where these are known.
-
-    Raises
-    ------
-    InputError
-        If a source is named and examples are vectors.
-    """
+    """Return images as the C takes them, and indexes of their classes where these are known."""
     import numpy as np
 
     from visionshare.cli.images import labeled_images
@@ -143,10 +125,9 @@ def images_for(
 
 
 def _digits_as(model: CompactClassifier) -> np.ndarray:
-    """Return the bundled digits as pictures that a classifier takes; numbers where it takes none.
-
-    What they show does not matter: an image takes about as many instructions as another.
-    """
+    """Return the bundled digits as pictures that a classifier takes."""
+    # numbers where it takes none. What they show does not matter: an image takes about as many
+    # instructions as another.
     import numpy as np
 
     from visionshare.datasets import load_dataset

@@ -36,17 +36,9 @@ codecs.register_error(_HANDLER, _encode)
 
 
 def accept_every_name() -> None:
-    """Let the standard streams take every name of a file, whatever their encoding.
-
-    Bytes of file names that are no text come in and go out as they are; other characters that an
-    ASCII locale lacks become escapes such as ``\\xd7``.
-
-    Examples
-    --------
-    >>> accept_every_name()
-    >>> "\\udcff 3×4".encode("ascii", "visionshare-names")
-    b'\\xff 3\\\\xd74'
-    """
+    """Let the standard streams take every name of a file, whatever their encoding."""
+    # Bytes of file names that are no text come in and go out as they are; other characters that
+    # an ASCII locale lacks become escapes such as ``\xd7``.
     for stream, errors in (
         (sys.stdin, "surrogateescape"),
         (sys.stdout, _HANDLER),
@@ -59,35 +51,18 @@ def accept_every_name() -> None:
 
 
 def say(text: object, err: bool = False, nl: bool = True) -> None:
-    """Write a text on standard output, or on standard error, with control characters as escapes.
-
-    Examples
-    --------
-    >>> say("a\\x1b[31m red class")
-    a\\x1b[31m red class
-    """
+    """Write a text on standard output, or on standard error."""
+    # with control characters as escapes.
     typer.echo(without_controls(str(text)), err=err, nl=nl)
 
 
 def one_line(text: str) -> str:
-    """Return a text without control characters: white space as spaces, others as escapes.
-
-    Examples
-    --------
-    >>> print(one_line("a\\nb: is\\x1b[31m broken"))
-    a b: is\\x1b[31m broken
-    """
+    """Return a text without control characters: white space as spaces, others as escapes."""
     return portable(" ".join(text.split()))
 
 
 def portable(name: str) -> str:
-    """Return a name with its control characters as escapes, so that it is one field of a line.
-
-    Examples
-    --------
-    >>> print(portable("a\\nb\\t.png"))
-    a\\nb\\t.png
-    """
+    """Return a name with its control characters as escapes, so that it is one field of a line."""
     if name.isprintable():
         return name
     control = (ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in name)
@@ -98,16 +73,9 @@ def portable(name: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell of a CSV file that no spreadsheet takes for a formula.
-
-    A text that begins as formulas do gets an apostrophe before it, as spreadsheets write such
-    text; numbers and single characters stay as they are. Control characters become escapes.
-
-    Examples
-    --------
-    >>> cell("=1+2.png"), cell("-1.5"), cell("+"), cell("a.png")
-    ("'=1+2.png", '-1.5', '+', 'a.png')
-    """
+    """Return a value as a cell of a CSV file that no spreadsheet takes for a formula."""
+    # A text that begins as formulas do gets an apostrophe before it, as spreadsheets write such
+    # text; numbers and single characters stay as they are. Control characters become escapes.
     text = without_controls(str(value))
     if len(text) < 2 or not text.startswith(_FORMULA):
         return text

@@ -291,10 +291,8 @@ def _show(figures: dict[str, Any], place: str) -> None:
 
 
 def warmup() -> None:
-    """Compile the kernels now, so that the first real run does not wait for them.
-
-    Example: visionshare warmup
-    """
+    """Compile the kernels now, so that the first real run does not wait for them."""
+    # Example: visionshare warmup
     import numpy as np
 
     from visionshare.columns import ArrayColumns

@@ -79,18 +79,7 @@ def transfer(
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Learn new classes from a few images and the classifiers you have; see which ones help.
-
-    Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
-
-    Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
-
-    Example: visionshare transfer photos/ sources/ --matrix who-helps-whom.png
-
-    Folder images are brought to the sources' size. Images that were not drawn validate the result.
-    The matrix learns each class from 5 images and 10 others (--positives, --negatives) and leaves
-    out sources of the class itself; its table is written beside it as .csv.
-    """
+    """Learn new classes from a few images and the classifiers you have; see which ones help."""
     from visionshare.learners import GreedyTL
     from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task

@@ -31,19 +31,7 @@ _RESERVED = re.compile(
 
 
 def check_identifier(argument: str, name: object) -> str:
-    """Return a name that C files and functions can have.
-
-    Raises
-    ------
-    InputError
-        If it is no short word of lower-case letters, digits and ``_``, or a word of C or Python, or
-        the name of a standard header.
-
-    Examples
-    --------
-    >>> check_identifier("name", "digits_75")
-    'digits_75'
-    """
+    """Return a name that C files and functions can have."""
     accepted = (
         "1 to 31 of a-z, 0-9 and _, first a letter; no word of C or Python, no standard header"
     )
@@ -55,13 +43,7 @@ def check_identifier(argument: str, name: object) -> str:
 
 
 def number(value: float) -> str:
-    """Return a float32 as a C literal that reads back as the same float32.
-
-    Examples
-    --------
-    >>> number(0.1), number(-3), number(1e-42)
-    ('0.1f', '-3.0f', '1e-42f')
-    """
+    """Return a float32 as a C literal that reads back as the same float32."""
     with np.errstate(over="ignore"):
         value = np.float32(value)
     if not np.isfinite(value):
@@ -74,13 +56,7 @@ def number(value: float) -> str:
 
 
 def integer_type(values: np.ndarray) -> str:
-    """Return the smallest C type that holds all integers of an array.
-
-    Examples
-    --------
-    >>> integer_type(np.array([0, 255])), integer_type(np.array([-1, 255]))
-    ('uint8_t', 'int16_t')
-    """
+    """Return the smallest C type that holds all integers of an array."""
     values = np.asarray(values)
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     for name, kind in _TYPES.items():
@@ -90,24 +66,7 @@ def integer_type(values: np.ndarray) -> str:
 
 
 def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
-    """Return the definition of a constant table, flat, its numbers in C order.
-
-    Parameters
-    ----------
-    name : str
-        Its identifier.
-    values : ndarray
-        Integers or floats.
-    kind : str, optional
-        Its C type; when omitted, float for floats and the smallest that holds the integers.
-
-    Examples
-    --------
-    >>> print(table("t", np.array([[1, 2], [3, 4]])))
-    static const uint8_t t[4] = {
-        1, 2, 3, 4
-    };
-    """
+    """Return the definition of a constant table, flat, its numbers in C order."""
     flat = np.asarray(values).ravel()
     real = flat.dtype.kind == "f"
     kind = kind or ("float" if real else integer_type(flat))
@@ -125,18 +84,7 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""Return a text as a C literal: ASCII letters and digits unchanged, other bytes in octal.
-
-    Raises
-    ------
-    InputError
-        If it is longer than a compiler has to accept.
-
-    Examples
-    --------
-    >>> print(quoted('a1"é'))
-    "a1\042\303\251"
-    """
+    r"""Return a text as a C literal: ASCII letters and digits unchanged, other bytes in octal."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LONGEST_TEXT:
         raise InputError("classes", f"a name of {len(data)} bytes", f"at most {_LONGEST_TEXT}")

@@ -22,19 +22,7 @@ _DEEPEST = 16
 
 
 class WorkArray(NamedTuple):
-    """An array of the memory that a unit writes to.
-
-    Parameters
-    ----------
-    type : str
-        C type of its elements.
-    length : int
-
-    Examples
-    --------
-    >>> WorkArray("float", 25)
-    WorkArray(type='float', length=25)
-    """
+    """An array of the memory that a unit writes to."""
 
     type: str
     length: int
@@ -42,27 +30,7 @@ class WorkArray(NamedTuple):
 
 @dataclass(frozen=True)
 class Unit:
-    """A family in C: a function ``static void name(image, work, features)``.
-
-    Parameters
-    ----------
-    name : str
-        Of the function, and first part of all names of the unit.
-    source : str
-        Tables and functions.
-    work : dict of str to WorkArray
-        Members of ``struct name_work``, the memory that the function writes to.
-    inner : tuple of Unit
-        Units that the function calls one after the other; they share one piece of memory, the
-        member ``inner``.
-    math : bool
-        Whether it calls the mathematical library.
-
-    Examples
-    --------
-    >>> Unit("ones", "static void ones(...)", {"sums": WorkArray("float", 4)}).math
-    False
-    """
+    """A family in C: a function ``static void name(image, work, features)``."""
 
     name: str
     source: str
@@ -73,30 +41,7 @@ class Unit:
 
 @dataclass
 class Writer:
-    """Collects the units of a classifier, innermost first.
-
-    Parameters
-    ----------
-    prefix : str
-        First part of every name.
-    pixel : {"uint8_t", "float"}
-        C type of a pixel.
-    bits : {4, 8, 16}, optional
-        Bits of quantized tables; floats when omitted.
-    units : list of Unit
-        Those written so far.
-    examples : ndarray, optional
-        Images on which tables of few bits are rounded.
-    vectors : bool, default False
-        Whether the program is for a PC: tables may be large, and numbers lie as vectors want them.
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> writer = Writer("digits", "uint8_t", None)
-    >>> writer.add(Pixels().fit(np.zeros((1, 2, 2)))).name
-    'digits_pixels0'
-    """
+    """Collects the units of a classifier, innermost first."""
 
     prefix: str
     pixel: str
@@ -131,13 +76,7 @@ class Writer:
         return f"{self.prefix.upper()}_SUM"
 
     def add(self, family: Any) -> Unit:
-        """Return the unit of a family, emitted after those that it needs.
-
-        Raises
-        ------
-        InputError
-            If the family cannot be written in C.
-        """
+        """Return the unit of a family, emitted after those that it needs."""
         if self._depth >= _DEEPEST:
             raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
         self._depth += 1
@@ -149,13 +88,8 @@ class Writer:
         return unit
 
     def add_on_floats(self, family: Any) -> Unit:
-        """Return the unit of a family of images that a unit makes of floats, whatever pixels are.
-
-        Raises
-        ------
-        InputError
-            If the family cannot be written in C.
-        """
+        """Return the unit of a family of images that a unit makes of floats."""
+        # whatever pixels are.
         with self.seeing(floats=True):
             return self.add(family)
 
@@ -208,22 +142,7 @@ class Writer:
         inner: tuple[Unit, ...] = (),
         math: bool = False,
     ) -> Unit:
-        """Return a unit of tables and of the template beside a module; add inner units before.
-
-        Parameters
-        ----------
-        module : str
-            Its ``__file__``: of ``c.py`` the template is ``c.c.j2``.
-        kind : str
-            What its name is made from.
-        tables : dict of str to ndarray
-            Constants by the last part of their names: "taps" is ``{{ name }}_taps`` in C.
-        values : dict
-            Of the template. It has these too: name, prefix, macro (the prefix in capitals), the
-            types pixel, cell and sum, and whether tables are quantized.
-        work, inner, math
-            As in :class:`Unit`.
-        """
+        """Return a unit of tables and of the template beside a module; add inner units before."""
         name = f"{self.prefix}_{kind}{len(self.units)}"
         known = {
             "name": name,

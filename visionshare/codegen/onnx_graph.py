@@ -18,13 +18,7 @@ _DEEPEST = 16
 
 
 def require_onnx() -> Any:
-    """Return the package onnx.
-
-    Raises
-    ------
-    ExportError
-        If it is not installed.
-    """
+    """Return the package onnx."""
     try:
         import onnx
         import onnx.helper
@@ -36,31 +30,7 @@ def require_onnx() -> Any:
 
 
 class Graph:
-    """Collects the nodes and constants of a classifier.
-
-    Nodes with the same inputs and attributes are made once, and so are constants with the same
-    values: what families have in common is computed once.
-
-    Parameters
-    ----------
-    pixel : {"uint8", "float32"}
-        Type of the images' values.
-    shape : tuple of int
-        Shape of one image.
-
-    Attributes
-    ----------
-    nodes : list of onnx.NodeProto
-    constants : list of onnx.TensorProto
-    images : str
-        Name of the images that families take their features from.
-
-    Examples
-    --------
-    >>> graph = Graph("uint8", (2, 2))  # doctest: +SKIP
-    >>> graph.floats(graph.images), len(graph.nodes)  # doctest: +SKIP
-    ('cast_0', 1)
-    """
+    """Collects the nodes and constants of a classifier."""
 
     #: Name of the graph's input.
     IMAGES = "images"
@@ -82,13 +52,7 @@ class Graph:
         return self.pixel == "uint8"
 
     def constant(self, values: Any) -> str:
-        """Return the name of a constant of the dtype of its values.
-
-        Raises
-        ------
-        InputError
-            If all constants together are more than an ONNX file holds.
-        """
+        """Return the name of a constant of the dtype of its values."""
         array = np.ascontiguousarray(values)
         text = array.dtype.kind in "UO"
         content = tuple(array.tolist()) if text else array.tobytes()
@@ -104,19 +68,7 @@ class Graph:
         return self._names[key]
 
     def node(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        """Return the name of the output of an operator of the default domain.
-
-        Parameters
-        ----------
-        operator : str
-            ONNX's name of it, such as ``"MatMul"``.
-        *inputs : str
-            Names of constants and of other nodes' outputs.
-        name : str, optional
-            Of the output, for outputs of the model.
-        **attributes
-            Of the operator.
-        """
+        """Return the name of the output of an operator of the default domain."""
         key = (operator, inputs, name, repr(sorted(attributes.items())))
         if key not in self._names:
             output = name or f"{operator.lower()}_{len(self.nodes)}"
@@ -128,13 +80,7 @@ class Graph:
         return self._names[key]
 
     def add(self, family: Any) -> str:
-        """Return the name of a family's features (n, n_features), float32.
-
-        Raises
-        ------
-        InputError
-            If the family has no features, or cannot be written as ONNX.
-        """
+        """Return the name of a family's features (n, n_features), float32."""
         if family.n_features_ == 0:
             raise InputError("family", f"{family.name} without features", "one feature or more")
         if self._depth >= _DEEPEST:
@@ -147,17 +93,7 @@ class Graph:
         return features
 
     def add_on(self, images: str, family: Any, pixel: str | None = None) -> str:
-        """Return the name of a family's features of other images than the graph's input.
-
-        Parameters
-        ----------
-        images : str
-            Their name.
-        family : FeatureFamily
-            Of images of their shape.
-        pixel : {"uint8", "float32"}, optional
-            Type of their values; that of the images so far when omitted.
-        """
+        """Return the name of a family's features of other images than the graph's input."""
         before = self.images, self.shape, self.pixel
         self.images, self.shape = images, tuple(family.image_shape_)
         self.pixel = pixel or self.pixel
@@ -192,10 +128,8 @@ class Graph:
         return self.take(flat, indices, size)
 
     def inputs(self, indices: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> str:
-        """Return scaled inputs (value − offset) · scale, (n, len(indices)), in float64.
-
-        Offset and scale are of all inputs. An offset of 0 and a scale of 1 take no node.
-        """
+        """Return scaled inputs (value − offset) · scale, (n, len(indices)), in float64."""
+        # Offset and scale are of all inputs. An offset of 0 and a scale of 1 take no node.
         values = self.doubles(self.pixels(indices))
         if self.bytes:
             values = self.node("Div", values, self.constant(np.float64(255)))

@@ -13,42 +13,14 @@ _CLIPS = np.linspace(0.25, 1, 31)
 
 
 class Quantized(NamedTuple):
-    """Integers and a scale per row: the values are about ``integers * scales``.
-
-    Parameters
-    ----------
-    integers : ndarray of int64
-        Of the shape of the values.
-    scales : ndarray of shape (n,), float64
-        1 for a row of zeros.
-
-    Examples
-    --------
-    >>> Quantized(np.array([[64, -127]]), np.array([0.5])).scales.tolist()
-    [0.5]
-    """
+    """Integers and a scale per row: the values are about ``integers * scales``."""
 
     integers: np.ndarray
     scales: np.ndarray
 
 
 def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = None) -> Quantized:
-    """Return the nearest integers to the rows of a table, each row divided by its scale.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, ...)
-    bits : {8, 16}
-        The largest absolute value of a row becomes 127 or 32767.
-    limits : ndarray of shape (n,), optional
-        Smaller bounds of the rows' integers.
-
-    Examples
-    --------
-    >>> integers, scales = quantize_rows(np.array([[0.5, -1.0]]), 8)
-    >>> integers.tolist(), (integers * scales[:, None]).round(2).tolist()
-    ([[64, -127]], [[0.5, -1.0]])
-    """
+    """Return the nearest integers to the rows of a table, each row divided by its scale."""
     rows = np.asarray(values, np.float64).reshape(len(values), -1)
     largest = np.abs(rows).max(axis=1, initial=0)
     bound = np.full(len(rows), 2 ** (bits - 1) - 1)
@@ -60,22 +32,8 @@ def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = Non
 
 
 def quantize_clipped(values: np.ndarray, bits: int) -> Quantized:
-    """Return integers of few bits whose rows are nearest to those of a table.
-
-    A row's largest values may be cut: the scale is that of the least squared error.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, p)
-    bits : int
-        Integers are at most 2^(bits − 1) − 1, and as far below 0.
-
-    Examples
-    --------
-    >>> integers, scales = quantize_clipped(np.array([[0.5, -1.0, 0.25, 0.3]]), 4)
-    >>> integers.tolist(), scales.round(3).tolist()
-    ([[4, -7, 2, 2]], [0.139])
-    """
+    """Return integers of few bits whose rows are nearest to those of a table."""
+    # A row's largest values may be cut: the scale is that of the least squared error.
     values = np.asarray(values, np.float64)
     bound = 2 ** (bits - 1) - 1
     largest = np.abs(values).max(axis=1, initial=0)

@@ -21,38 +21,9 @@ _DAMPING = 0.01
 def round_on_examples(
     values: np.ndarray, bits: int, columns: Callable[[int, int], np.ndarray]
 ) -> Quantized:
-    """Return integers whose sums over examples are near those of a table.
-
-    Columns are rounded one after the other, those with large inputs first; what the columns that
-    are left can make good of an error is added to them, by least squares.
-
-    Parameters
-    ----------
-    values : ndarray of shape (k, p)
-        Weights: k sums of p inputs.
-    bits : int
-        As in :func:`visionshare.codegen.quantization.quantize_clipped`, whose scales they have.
-    columns : callable
-        Inputs (m, stop − start), float32, of the examples, from column ``start`` to ``stop``.
-
-    References
-    ----------
-    B. Hassibi, D. Stork, "Second order derivatives for network pruning", NIPS 1992; E. Frantar,
-    S. Ashkboos, T. Hoefler, D. Alistarh, "GPTQ", ICLR 2023.
-
-    Examples
-    --------
-    Two inputs that are always equal: where one weight is rounded up, the other goes down.
-
-    >>> x = np.repeat(np.arange(1.0, 9.0)[:, None], 2, axis=1)
-    >>> weights = np.array([[7.0, 0.4], [7.0, 0.4]])
-    >>> round_on_examples(weights, 4, lambda i, j: x[:, i:j]).integers.tolist()
-    [[7, 0], [7, 0]]
-    >>> weights = np.array([[6.4, 6.4], [7.0, 6.0]])
-    >>> made = round_on_examples(weights, 4, lambda i, j: x[:, i:j])
-    >>> abs(float((made.integers * made.scales[:, None])[0].sum()) - 12.8) < 0.5
-    True
-    """
+    """Return integers whose sums over examples are near those of a table."""
+    # Columns are rounded one after the other, those with large inputs first; what the columns
+    # that are left can make good of an error is added to them, by least squares.
     values = np.asarray(values, np.float64)
     scales = quantize_clipped(values, bits).scales
     integers = np.empty(values.shape, np.int64)
@@ -67,25 +38,7 @@ def round_on_examples(
 def round_by_moments(
     values: np.ndarray, scales: np.ndarray, bits: int, gram: np.ndarray
 ) -> np.ndarray:
-    """Return integers (k, p) whose sums are near those of a table, given the inputs' moments.
-
-    Parameters
-    ----------
-    values : ndarray of shape (k, p), float64
-    scales : ndarray of shape (k,)
-        What an integer 1 stands for, in each row.
-    bits : int
-    gram : ndarray of shape (p, p)
-        Second moments of the inputs: the mean of x xᵀ.
-
-    Examples
-    --------
-    Of two inputs that are always equal, one is rounded up where the other goes down.
-
-    >>> gram = np.ones((2, 2))
-    >>> round_by_moments(np.array([[0.5, 0.5]]), np.ones(1), 4, gram).tolist()
-    [[0, 1]]
-    """
+    """Return integers (k, p) whose sums are near those of a table, given the inputs' moments."""
     from scipy.linalg import cho_factor, cho_solve, cholesky
 
     power = np.diag(gram).copy()

@@ -30,23 +30,7 @@ def _read(path: Path) -> Template:
 
 
 def render_file(path: Path, values: Mapping[str, Any]) -> str:
-    """Return the template in a file with its values; the file is read once.
-
-    Templates have the filters ``c_float`` and ``c_string``, which give C literals, and the
-    function ``c_table(name, values, kind)``: see :mod:`visionshare.codegen.c_text`.
-
-    Raises
-    ------
-    jinja2.UndefinedError
-        If a name has no value.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "answer.c.j2"
-    ...     _ = path.write_text("float {{ name }} = {{ value|c_float }};")
-    ...     render_file(path, {"name": "answer", "value": 42})
-    'float answer = 42.0f;'
-    """
+    """Return the template in a file with its values; the file is read once."""
+    # Templates have the filters ``c_float`` and ``c_string``, which give C literals, and the
+    # function ``c_table(name, values, kind)``: see :mod:`visionshare.codegen.c_text`.
     return _read(path).render(values)

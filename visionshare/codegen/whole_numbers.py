@@ -29,21 +29,7 @@ _MULTIPLIER_BITS = 14
 
 @dataclass(frozen=True)
 class WholeFeatures:
-    """Features as whole numbers: a unit of C, and the same numbers from Python.
-
-    Parameters
-    ----------
-    unit : Unit
-        Of a function ``static void name(image, work, uint16_t *features)``.
-    order : ndarray of shape (n,), int64
-        Id of the feature at each place of what the function writes.
-    scales : ndarray of shape (n,), float64
-        A feature is about its whole number times this, place by place.
-    top : int
-        No whole number is larger.
-    evaluate : callable
-        Whole numbers (n_images, n), int64, of images.
-    """
+    """Features as whole numbers: a unit of C, and the same numbers from Python."""
 
     unit: Unit
     order: np.ndarray
@@ -54,17 +40,7 @@ class WholeFeatures:
 
 @dataclass(frozen=True)
 class WholeScores:
-    """Scores as whole numbers: a unit of C, and the same numbers from Python.
-
-    Parameters
-    ----------
-    unit : Unit
-        Of a function ``static void name(image, work, int32_t *scores)``.
-    scale : float
-        A score is about its whole number times this.
-    evaluate : callable
-        Whole numbers (n_images, k), int64, of images.
-    """
+    """Scores as whole numbers: a unit of C, and the same numbers from Python."""
 
     unit: Unit
     scale: float
@@ -72,14 +48,7 @@ class WholeScores:
 
 
 class ClassScales(NamedTuple):
-    """How the sums of each class become scores: ``(sum * multipliers >> shift) + offsets``.
-
-    Examples
-    --------
-    >>> scales = ClassScales(np.array([3]), 1, np.array([10]), 0.5)
-    >>> scales.scores(np.array([[7]])).tolist()
-    [[20]]
-    """
+    """How the sums of each class become scores: ``(sum * multipliers >> shift) + offsets``."""
 
     multipliers: np.ndarray
     shift: int
@@ -93,22 +62,7 @@ class ClassScales(NamedTuple):
 
 
 def class_scales(units: np.ndarray, largest: np.ndarray, intercept: np.ndarray) -> ClassScales:
-    """Return multipliers that bring the sums of all classes to one scale.
-
-    Parameters
-    ----------
-    units : ndarray of shape (k,)
-        What 1 stands for in the sum of each class.
-    largest : ndarray of shape (k,)
-        Bounds of the sums' absolute values, below 2^48.
-    intercept : ndarray of shape (k,)
-
-    Examples
-    --------
-    >>> made = class_scales(np.array([0.5, 0.25]), np.array([1000, 1000]), np.array([1.0, -1.0]))
-    >>> (made.scores(np.array([[100, 100]])) * made.scale).round(3).tolist()
-    [[51.0, 24.0]]
-    """
+    """Return multipliers that bring the sums of all classes to one scale."""
     units = np.asarray(units, np.float64)
     bound = float(np.max(units * largest + np.abs(intercept), initial=1e-30))
     # A power of two above the bound, so that the largest score is within what is said above.
@@ -122,22 +76,9 @@ def class_scales(units: np.ndarray, largest: np.ndarray, intercept: np.ndarray) 
 
 
 def units_in_use(units: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Return units of classes for :func:`class_scales`, where some have no sums.
-
-    What 1 stands for in a sum that is always 0 is arbitrary. It is made no larger than what is in
-    use: multipliers of the other classes would lose their bits to it.
-
-    Parameters
-    ----------
-    units : ndarray of shape (k,)
-    used : ndarray of shape (k,), bool
-        Whether a class has weights that are not 0.
-
-    Examples
-    --------
-    >>> units_in_use(np.array([0.5, 0.25, 1.0]), np.array([True, True, False])).tolist()
-    [0.5, 0.25, 0.5]
-    """
+    """Return units of classes for :func:`class_scales`, where some have no sums."""
+    # What 1 stands for in a sum that is always 0 is arbitrary. It is made no larger than what is
+    # in use: multipliers of the other classes would lose their bits to it.
     limit = np.max(units, where=used, initial=0)
     limited: np.ndarray = np.where(used, units, np.minimum(units, limit))
     return limited
@@ -146,17 +87,7 @@ def units_in_use(units: np.ndarray, used: np.ndarray) -> np.ndarray:
 def weighted_scores(
     features: WholeFeatures, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores:
-    """Return the scores of weighted features.
-
-    Parameters
-    ----------
-    features : WholeFeatures
-        Of a unit that the writer has.
-    writer : Writer
-    weights : ndarray of shape (k, n)
-        Of the features by their ids.
-    intercept : ndarray of shape (k,)
-    """
+    """Return the scores of weighted features."""
     # What a feature's whole number is worth goes into its weights: one scale a class is left.
     worth = weights[:, features.order].astype(np.float64) * features.scales
     integers, units = quantize_rows(worth, 8 if writer.bits == 4 else writer.bits or 8)

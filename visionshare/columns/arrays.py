@@ -114,22 +114,7 @@ class ArrayColumns(Columns):
 
 
 def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
-    """Return all columns of some examples, copied to memory, with their scaling.
-
-    Parameters
-    ----------
-    columns : Columns
-    rows : ndarray of shape (n_rows,), int64
-        Examples.
-    old : Columns, optional
-        An earlier sample that is used no more: its memory is written over.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sampled(ArrayColumns(np.array([[1.0], [2.0], [3.0]])), np.array([2, 0])).take().tolist()
-    [[3.0], [1.0]]
-    """
+    """Return all columns of some examples, copied to memory, with their scaling."""
     from visionshare.columns.kernels import pick
 
     d = columns.shape[1]
@@ -152,10 +137,8 @@ def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> A
 
 
 def _allocate(old: Columns | None, size: int, dtype: np.dtype) -> np.ndarray:
-    """Return an array of so many values, in an earlier sample's memory where there is enough.
-
-    Fresh memory costs more than what is copied to it: the system clears it page by page.
-    """
+    """Return an array of so many values, in an earlier sample's memory where there is enough."""
+    # Fresh memory costs more than what is copied to it: the system clears it page by page.
     memory = old._buffer.base if isinstance(old, ArrayColumns) else None
     while isinstance(memory, np.ndarray) and isinstance(memory.base, np.ndarray):
         memory = memory.base

@@ -47,26 +47,7 @@ class Span:
 
 
 def check_ids(ids: np.ndarray, d: int, argument: str = "ids") -> np.ndarray:
-    """Return ids of columns or of features as int64.
-
-    Parameters
-    ----------
-    ids : array-like of int
-    d : int
-        How many there are.
-    argument : str, default "ids"
-        What an error calls them.
-
-    Raises
-    ------
-    InputError
-        If an id is below 0, or not below d.
-
-    Examples
-    --------
-    >>> check_ids([2, 0], d=3).tolist()
-    [2, 0]
-    """
+    """Return ids of columns or of features as int64."""
     ids = np.asarray(ids)
     if ids.size == 0:
         return ids.astype(np.int64)

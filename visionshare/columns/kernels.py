@@ -92,18 +92,10 @@ def _correlate_full(
 
 
 def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Return x_jᵀR (n, k), float64, for the columns at ``offsets``.
-
-    Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
-    sums of blocks are float64. With float16 and float32 each column of R is first multiplied by a
-    power of two, which changes no bit of a result and keeps residuals of any size.
-
-    Examples
-    --------
-    >>> buffer = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> correlate(buffer, np.array([0, 2]), np.ones((2, 1))).ravel().tolist()
-    [3.0, 7.0]
-    """
+    """Return x_jᵀR (n, k), float64, for the columns at ``offsets``."""
+    # Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
+    # sums of blocks are float64. With float16 and float32 each column of R is first multiplied by
+    # a power of two, which changes no bit of a result and keeps residuals of any size.
     n_tiles = -(-len(offsets) // _COLUMNS)
     G = np.empty((len(offsets), R.shape[1]), np.float64)
     if buffer.dtype == np.float64:
@@ -158,15 +150,7 @@ def _gather_full(
 
 
 def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
-    """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64).
-
-    Examples
-    --------
-    >>> out = np.empty((1, 2))
-    >>> gather(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2]), out)
-    >>> out.tolist()
-    [[3.0, 4.0]]
-    """
+    """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64)."""
     if buffer.dtype == np.uint16:
         run_kernel(_gather_half, len(out), buffer, offsets, out, out.view(np.uint32))
     else:
@@ -192,24 +176,7 @@ def _pick(
 def pick(
     buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, targets: np.ndarray, out: np.ndarray
 ) -> None:
-    """Copy some examples of the columns at ``offsets`` into rows of ``out``, bit by bit.
-
-    Parameters
-    ----------
-    buffer : ndarray of one dimension
-    offsets, targets : ndarray of shape (n,), int64
-        Where each column begins, and its row of ``out``.
-    rows : ndarray of shape (n_rows,), int64
-        Examples.
-    out : ndarray of shape (d, n_rows), of the buffer's dtype
-
-    Examples
-    --------
-    >>> out = np.empty((1, 1))
-    >>> pick(np.array([1.0, 2.0, 3.0]), np.array([0]), np.array([2]), np.array([0]), out)
-    >>> out.tolist()
-    [[3.0]]
-    """
+    """Copy some examples of the columns at ``offsets`` into rows of ``out``, bit by bit."""
     run_kernel(_pick, len(offsets), buffer, offsets, rows, targets, out)
 
 
@@ -266,13 +233,7 @@ def _add_moments(values: np.ndarray, omega: np.ndarray, unit: float, out: np.nda
 
 
 def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64.
-
-    Examples
-    --------
-    >>> moments(np.array([1.0, -3.0]), np.array([0]), np.array([0.5, 0.5])).tolist()
-    [[-1.0, 5.0, 3.0]]
-    """
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64."""
     omega = np.ascontiguousarray(omega, np.float64)
     kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
     out = np.zeros((len(offsets), 3), np.float64)
@@ -302,23 +263,7 @@ def _correlate_sparse(
 def correlate_sparse(
     starts: np.ndarray, rows: np.ndarray, values: np.ndarray, ids: np.ndarray, R: np.ndarray
 ) -> np.ndarray:
-    """Return XᵀR (n, k), float64, for columns of a sparse matrix kept by columns.
-
-    Parameters
-    ----------
-    starts : ndarray of shape (d + 1,), int64
-        Where the entries of each column begin.
-    rows, values : ndarray of shape (n_entries,)
-    ids : ndarray of shape (n,), int64
-        Which columns.
-    R : ndarray of shape (m, k), float64, contiguous
-
-    Examples
-    --------
-    >>> one = np.array([[2.0], [3.0]])
-    >>> correlate_sparse(np.array([0, 1]), np.array([1]), np.array([5.0]), np.array([0]), one)
-    array([[15.]])
-    """
+    """Return XᵀR (n, k), float64, for columns of a sparse matrix kept by columns."""
     G = np.zeros((len(ids), R.shape[1]))
     run_kernel(_correlate_sparse, len(ids), starts, rows, values, ids, R, G)
     return G
@@ -346,20 +291,7 @@ def _moments_sparse(
 def moments_sparse(
     starts: np.ndarray, rows: np.ndarray, values: np.ndarray, omega: np.ndarray
 ) -> np.ndarray:
-    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column of a sparse matrix, (d, 3).
-
-    Parameters
-    ----------
-    starts, rows, values
-        See :func:`correlate_sparse`.
-    omega : ndarray of shape (m,), float64
-
-    Examples
-    --------
-    >>> ones = np.ones(2)
-    >>> moments_sparse(np.array([0, 1]), np.array([1]), np.array([-5.0]), ones).tolist()
-    [[-5.0, 25.0, 5.0]]
-    """
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column of a sparse matrix, (d, 3)."""
     out = np.zeros((len(starts) - 1, 3))
     run_kernel(_moments_sparse, len(out), starts, rows, values, omega, out)
     return out

@@ -29,19 +29,7 @@ _UNSCALED_LIMITS = (1e-15, 1e30)
 
 
 def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
-    """Return the weights (m,) of examples, scaled to sum 1, and their sum before.
-
-    Raises
-    ------
-    InputError
-        If no scaling has that name, or the weights are not m numbers of at least 0 and one above.
-
-    Examples
-    --------
-    >>> weights, total = example_weights("none", np.array([1.0, 3.0]), 2)
-    >>> weights.tolist(), total
-    ([0.25, 0.75], 4.0)
-    """
+    """Return the weights (m,) of examples, scaled to sum 1, and their sum before."""
     if kind not in SCALINGS:
         raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
     weights = np.ones(m) if omega is None else np.asarray(omega, np.float64)
@@ -55,29 +43,12 @@ def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.nda
 
 
 def flat_noise(dtype: str) -> float:
-    """Return the variance that is rounding alone, as a fraction of the mean square.
-
-    Examples
-    --------
-    >>> flat_noise("float64") < flat_noise("float32")
-    True
-    """
+    """Return the variance that is rounding alone, as a fraction of the mean square."""
     return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
 
 
 class Moments(NamedTuple):
-    """What a scaling is chosen from.
-
-    Attributes
-    ----------
-    mean, square, peak, variance : ndarray of shape (d,), float64
-        Σ ω x, Σ ω x², max |x| over ω > 0 and Σ ω (x − mean)² of each column.
-        All of the column divided by its unit.
-    flat : ndarray of shape (d,), bool
-        Which columns are constant, or hold NaN.
-    unit : ndarray of shape (d,), float64
-        Powers of two: 1 but for columns whose squares float64 cannot hold.
-    """
+    """What a scaling is chosen from."""
 
     mean: np.ndarray
     square: np.ndarray
@@ -93,34 +64,7 @@ def column_moments(
     omega: np.ndarray,
     column: Callable[[int], np.ndarray] | None = None,
 ) -> Moments:
-    """Return the moments of unscaled columns.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (d, 3)
-        Σ ω x, Σ ω x² and max |x| of each column.
-    dtype : str
-        How their values are kept.
-    omega : ndarray of shape (m,)
-        Weights of the examples, of sum 1.
-    column : callable, optional
-        Returns one of them, (m,), where all of its values can be had: columns of float64 that are
-        far from zero are then told from constant ones.
-
-    Raises
-    ------
-    InputError
-        If a column of float16 has a value that float16 cannot hold, or the values of a column are
-        too large or too small to be scaled.
-
-    Examples
-    --------
-    >>> X, omega = np.array([[1e9, 2.0], [1e9 + 2, 2.0]]), np.array([0.5, 0.5])
-    >>> sums = np.stack([omega @ X, omega @ X**2, np.abs(X).max(axis=0)], axis=1)
-    >>> moments = column_moments(sums, "float64", omega, lambda j: X[:, j])
-    >>> moments.variance.tolist(), moments.flat.tolist()
-    ([1.0, 0.0], [False, True])
-    """
+    """Return the moments of unscaled columns."""
     # Those of extreme columns are written over.
     mean, square, peak = sums.T.copy()
     if dtype == "float16" and (peak >= _HALF_INFINITY).any():
@@ -172,20 +116,7 @@ def _resolve_far_from_zero(
 def chosen_scaling(
     kind: str, moments: Moments, total: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return offset, scale and variance (d,) of each column, scaled.
-
-    Parameters
-    ----------
-    kind : {"none", "unit_variance", "unit_norm", "max_abs"}
-    moments : Moments
-    total : float
-        The sum of the weights of the examples, before they were scaled to sum 1.
-
-    Raises
-    ------
-    InputError
-        If no scaling is asked for, and values are too large or too small for that.
-    """
+    """Return offset, scale and variance (d,) of each column, scaled."""
     mean, square, peak, variance, flat, unit = moments
     offset = np.zeros(len(mean))
     if kind == "unit_variance":

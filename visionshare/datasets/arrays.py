@@ -24,27 +24,7 @@ _MAX_DIRECTORY = 200_000
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[str, np.ndarray]:
-    """Read all arrays of a ``.npz`` file; objects that would need pickle are refused.
-
-    Parameters
-    ----------
-    path : path-like
-    max_bytes : int
-        Bytes of all arrays together that are accepted at most.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken, of another kind or too large.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.savez(f"{folder}/a.npz", labels=np.arange(3))
-    ...     read_npz(f"{folder}/a.npz")["labels"].tolist()
-    [0, 1, 2]
-    """
+    """Read all arrays of a ``.npz`` file; objects that would need pickle are refused."""
     path = Path(path)
     try:
         with open(path, "rb") as handle:
@@ -86,29 +66,7 @@ def _first_line(error: Exception) -> str:
 def read_hdf5(
     path: str | os.PathLike[str], names: tuple[str, ...], max_bytes: int = _MAX_BYTES
 ) -> dict[str, np.ndarray]:
-    """Read these datasets of an HDF5 file.
-
-    Parameters
-    ----------
-    path : path-like
-    names : tuple of str
-    max_bytes : int
-        Bytes of each dataset that are accepted at most.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken or of another kind, lacks a name, or is too large.
-
-    Examples
-    --------
-    >>> import h5py, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with h5py.File(f"{folder}/a.h5", "w") as file:
-    ...         file["labels"] = [0, 1, 2]
-    ...     read_hdf5(f"{folder}/a.h5", ("labels",))["labels"].tolist()
-    [0, 1, 2]
-    """
+    """Read these datasets of an HDF5 file."""
     import h5py
 
     path = Path(path)

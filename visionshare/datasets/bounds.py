@@ -16,46 +16,14 @@ _MARKS = (b"\x1f\x8b\x08", b"BZh")
 
 
 def unpacked_limit(packed: int, most: int) -> int:
-    """Return how many bytes a packed file may become.
-
-    A few bytes can stand for any number of zeros. Pictures pack to a quarter or a tenth, so that
-    64 MiB, and 8 bytes for each byte of the file, leave room for all but very empty ones.
-
-    Parameters
-    ----------
-    packed : int
-        Bytes of the file.
-    most : int
-        What no file may exceed.
-
-    Examples
-    --------
-    >>> unpacked_limit(1000, 1 << 30), unpacked_limit(1 << 30, 1 << 30)
-    (67116864, 1073741824)
-    """
+    """Return how many bytes a packed file may become."""
+    # A few bytes can stand for any number of zeros. Pictures pack to a quarter or a tenth, so
+    # that 64 MiB, and 8 bytes for each byte of the file, leave room for all but very empty ones.
     return min(most, _FREE + _PER_BYTE * packed)
 
 
 def check_count(where: str, n_images: int, n_bytes: int) -> None:
-    """Refuse more images than a file of so many bytes can well hold: each of them takes time.
-
-    Parameters
-    ----------
-    where : str
-        What an error calls the file.
-    n_images, n_bytes : int
-
-    Raises
-    ------
-    DataError
-        If there are more than 100,000, and more than one for each 64 bytes.
-
-    Examples
-    --------
-    >>> check_count("a.npz", 5_000_000, 10 << 20)
-    Traceback (most recent call last):
-    visionshare.errors.DataError: a.npz: 5000000 images in 10485760 bytes; at most 263840 are...
-    """
+    """Refuse more images than a file of so many bytes can well hold: each of them takes time."""
     most = _FREE_ITEMS + n_bytes // _ITEM_BYTES
     if n_images > most:
         raise DataError(
@@ -65,28 +33,7 @@ def check_count(where: str, n_images: int, n_bytes: int) -> None:
 
 
 class BoundedFile:
-    """A binary file of which only so many bytes are read for one item.
-
-    Parsers read headers as long as these say they are, and go back where a size is negative.
-
-    Parameters
-    ----------
-    file : binary file
-    most : int
-        Bytes that may be read until :meth:`renew` is called.
-    forward : bool, default True
-        Refuse to go back.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = BoundedFile(io.BytesIO(b"abcdef"), 4)
-    >>> file.read(3)
-    b'abc'
-    >>> file.read(3)
-    Traceback (most recent call last):
-    ValueError: headers of more than 4 bytes: 3 bytes at once
-    """
+    """A binary file of which only so many bytes are read for one item."""
 
     def __init__(self, file: Any, most: int, forward: bool = True) -> None:
         self._file, self._most, self._left = file, most, most
@@ -122,20 +69,7 @@ class BoundedFile:
 
 
 class Members:
-    """A gzip or bzip2 file that is not made of very many packed parts, each of which takes time.
-
-    Parameters
-    ----------
-    file : binary file
-
-    Examples
-    --------
-    >>> import gzip, io
-    >>> parts = io.BytesIO(gzip.compress(b"a") * 5000)
-    >>> gzip.GzipFile(fileobj=Members(parts)).read()
-    Traceback (most recent call last):
-    OSError: very many packed parts
-    """
+    """A gzip or bzip2 file that is not made of very many packed parts."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._left, self._read = file, _FREE_MEMBERS, 0

@@ -14,19 +14,7 @@ TEXTURES = ("brick", "grass", "gravel")
 
 
 def load_digits(split: str, random_state: int = 0) -> ImageSet:
-    """Return scikit-learn's 8×8 digits: two thirds of each class train, a third tests.
-
-    Parameters
-    ----------
-    split : {"train", "test"}
-    random_state : int, default 0
-        Seed of the split.
-
-    Examples
-    --------
-    >>> len(load_digits("train")) + len(load_digits("test"))
-    1797
-    """
+    """Return scikit-learn's 8×8 digits: two thirds of each class train, a third tests."""
     from sklearn.datasets import load_digits as sklearn_digits
 
     digits = sklearn_digits()
@@ -37,18 +25,7 @@ def load_digits(split: str, random_state: int = 0) -> ImageSet:
 
 
 def load_textures(split: str, cut: Cut | None = None) -> ImageSet:
-    """Return patches of scikit-image's textures: the left halves train, the right halves test.
-
-    Parameters
-    ----------
-    split : {"train", "test"}
-    cut : Cut, optional
-
-    Examples
-    --------
-    >>> load_textures("test", Cut(per_class=2)).images.shape
-    (6, 16, 16)
-    """
+    """Return patches of scikit-image's textures: the left halves train, the right halves test."""
     from skimage import data
 
     # Files of the package itself, unlike most of its images: nothing is downloaded.

@@ -10,13 +10,8 @@ CENTERS = ("box", "mass")
 
 
 def to_gray(picture: np.ndarray) -> np.ndarray:
-    """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3); a gray one is returned itself.
-
-    Examples
-    --------
-    >>> to_gray(np.full((1, 1, 3), [255, 0, 0], np.uint8)).tolist()
-    [[76]]
-    """
+    """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3)."""
+    # a gray one is returned itself.
     from PIL import Image
 
     return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))
@@ -25,52 +20,15 @@ def to_gray(picture: np.ndarray) -> np.ndarray:
 def box_size(
     shape: tuple[int, ...], size: tuple[int, int], margin: int = 0
 ) -> tuple[tuple[int, int], float]:
-    """Return the largest size inside a canvas that keeps a picture's proportions, and its scale.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the picture; its first two are height and width.
-    size : tuple of int
-        Height and width of the canvas.
-    margin : int, default 0
-        Pixels between the box and each side of the canvas.
-
-    Returns
-    -------
-    size : tuple of int
-        Height and width of the box, at least 1 each.
-    scale : float
-        Above 1 where the picture grows.
-
-    Examples
-    --------
-    >>> box_size((40, 10), (28, 28), 4)
-    ((20, 5), 0.5)
-    """
+    """Return the largest size inside a canvas that keeps a picture's proportions."""
+    # and its scale.
     scale = min((a - 2 * margin) / b for a, b in zip(size, shape, strict=False))
     height, width = (max(1, round(side * scale)) for side in shape[:2])
     return (height, width), scale
 
 
 def on_canvas(picture: np.ndarray, size: tuple[int, int], center: str = "box") -> np.ndarray:
-    """Return a picture in the middle of a black canvas.
-
-    Parameters
-    ----------
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8
-        No larger than the canvas.
-    size : tuple of int
-        Height and width of the canvas.
-    center : {"box", "mass"}, default "box"
-        What lies in the middle: the picture's middle, or its center of mass, as far as the
-        canvas has room.
-
-    Examples
-    --------
-    >>> on_canvas(np.full((1, 1), 9, np.uint8), (3, 3)).tolist()
-    [[0, 0, 0], [0, 9, 0], [0, 0, 0]]
-    """
+    """Return a picture in the middle of a black canvas."""
     top, bottom, left, right = canvas_place(picture, size, center)
     canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
     canvas[top:bottom, left:right] = picture
@@ -80,15 +38,8 @@ def on_canvas(picture: np.ndarray, size: tuple[int, int], center: str = "box") -
 def canvas_place(
     picture: np.ndarray, size: tuple[int, int], center: str = "box"
 ) -> tuple[int, int, int, int]:
-    """Return where :func:`on_canvas` lays a picture: first and last row, first and last column.
-
-    The last ones are exclusive.
-
-    Examples
-    --------
-    >>> canvas_place(np.full((1, 2), 9, np.uint8), (3, 6))
-    (1, 2, 2, 4)
-    """
+    """Return where :func:`on_canvas` lays a picture."""
+    # first and last row, first and last column. The last ones are exclusive.
     height, width = picture.shape[:2]
     y, x = (size[0] - height) // 2, (size[1] - width) // 2
     if center == "mass":

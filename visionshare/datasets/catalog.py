@@ -112,15 +112,8 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
 
 
 def data_roots(data_dir: Folder = None) -> list[Path]:
-    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
-
-    The cache is :func:`visionshare.resources.cache_folder`.
-
-    Examples
-    --------
-    >>> data_roots("/data")[0].name
-    'data'
-    """
+    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache."""
+    # The cache is :func:`visionshare.resources.cache_folder`.
     roots = [] if data_dir is None else [Path(data_dir)]
     if os.environ.get("VISIONSHARE_DATA"):
         roots.append(Path(os.environ["VISIONSHARE_DATA"]))
@@ -128,22 +121,8 @@ def data_roots(data_dir: Folder = None) -> list[Path]:
 
 
 def uses_folder(name: str, data_dir: str | os.PathLike[str], catalog: Catalog = None) -> bool:
-    """Return whether a data set would be read from a folder of data sets.
-
-    It is not where it comes inside a package, or where the folder does not have it.
-
-    Parameters
-    ----------
-    name : str
-    data_dir : path-like
-    catalog : path-like, optional
-        As in :func:`list_datasets`.
-
-    Examples
-    --------
-    >>> uses_folder("digits", "/data")
-    False
-    """
+    """Return whether a data set would be read from a folder of data sets."""
+    # It is not where it comes inside a package, or where the folder does not have it.
     from visionshare.datasets.parquet import has_parquet
 
     info, root = dataset_info(name, catalog), Path(data_dir)
@@ -170,10 +149,8 @@ def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
 
 
 def _checked(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
-    """Return where a file of a data set lies, once its content is that of the catalog.
-
-    It is hashed at each reading: a size and a time do not tell whether a file is intact.
-    """
+    """Return where a file of a data set lies, once its content is that of the catalog."""
+    # It is hashed at each reading: a size and a time do not tell whether a file is intact.
     found = _find(info, path, data_dir)
     listed = {file.path: file for file in info.files}.get(path)
     if listed is not None and not _is_the_file(found, listed):

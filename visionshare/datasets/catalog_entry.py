@@ -14,10 +14,7 @@ class _Strict(BaseModel):
 
 
 class CatalogFile(_Strict):
-    """One file of a data set.
-
-    ``content_sha256``: of what a gzip file unpacks to, which others pack again.
-    """
+    """One file of a data set."""
 
     path: str
     sha256: str
@@ -43,16 +40,7 @@ class Plate(_Strict):
 
 
 class DataSetInfo(_Strict):
-    """A catalog entry.
-
-    ``folder`` and ``image_shape`` are those of Parquet files, found by their names.
-
-    Examples
-    --------
-    >>> info = DataSetInfo(name="a", title="A", kind="npz", license="CC0", citation="")
-    >>> info.files
-    ()
-    """
+    """A catalog entry."""
 
     name: str
     title: str

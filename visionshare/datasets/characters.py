@@ -19,28 +19,7 @@ _NEIGHBORHOOD = np.ones((3, 3), np.uint8)
 
 
 def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return a character cut to its box: its ink light on black, without neighbors in the box.
-
-    Parameters
-    ----------
-    darkness : ndarray of uint8, shape (H, W)
-        See :class:`visionshare.datasets.ink.Ink`.
-    mask : ndarray of bool, shape (H, W)
-        Pixels of this character.
-
-    Returns
-    -------
-    ndarray of uint8, shape (h, w)
-        One black pixel where the mask is empty.
-
-    Examples
-    --------
-    >>> darkness = np.full((5, 9), 200, np.uint8)
-    >>> mask = np.zeros((5, 9), bool)
-    >>> mask[1:4, 2:4] = True
-    >>> ink_alone(darkness, mask).tolist()
-    [[200, 200], [200, 200], [200, 200]]
-    """
+    """Return a character cut to its box: its ink light on black, without neighbors in the box."""
     alone, _ = _cut(darkness, mask)
     return alone
 
@@ -52,34 +31,9 @@ def normalize_character(
     margin: int = 3,
     center: str = "box",
 ) -> np.ndarray:
-    """Return a character as classifiers see it: its ink alone, light on black, centered.
-
-    Its proportions are kept; its values are scaled so that the upper quartile of its ink is 255.
-
-    Parameters
-    ----------
-    darkness, mask
-        As in :func:`ink_alone`.
-    size : tuple of int, default (28, 28)
-        Height and width of the raster.
-    margin : int, default 3
-        Pixels between the character's longer side and the sides of the raster.
-    center : {"box", "mass"}, default "box"
-        See :func:`visionshare.datasets.canvas.on_canvas`.
-
-    Returns
-    -------
-    ndarray of uint8, shape ``size``
-
-    Examples
-    --------
-    >>> mask = np.zeros((60, 40), bool)
-    >>> mask[10:54, 20:24] = True
-    >>> image = normalize_character(np.where(mask, 200, 0).astype(np.uint8), mask)
-    >>> rows, cols = np.nonzero(image > 127)
-    >>> int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1, int(image.max())
-    (22, 2, 255)
-    """
+    """Return a character as classifiers see it: its ink alone, light on black, centered."""
+    # Its proportions are kept; its values are scaled so that the upper quartile of its ink is
+    # 255.
     return place_character(darkness, mask, size, margin, center)[0]
 
 
@@ -90,15 +44,7 @@ def place_character(
     margin: int = 3,
     center: str = "box",
 ) -> tuple[np.ndarray, Placement]:
-    """Return what :func:`normalize_character` does, and where the character lies in it.
-
-    Examples
-    --------
-    >>> mask = np.zeros((60, 40), bool)
-    >>> mask[10:54, 20:24] = True
-    >>> place_character(np.where(mask, 200, 0).astype(np.uint8), mask)[1]
-    Placement(part=(10, 54, 20, 24), place=(3, 25, 13, 15))
-    """
+    """Return what :func:`normalize_character` does, and where the character lies in it."""
     import cv2
 
     values, inside = _cut(darkness, mask)
@@ -118,21 +64,7 @@ def place_character(
 
 
 def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
-    """Return a mask without the pieces that are many times smaller than its largest.
-
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (H, W)
-    ratio : int, default 50
-        A piece stays if this many of it have the area of the largest, or more.
-
-    Examples
-    --------
-    >>> mask = np.zeros((20, 20), bool)
-    >>> mask[2:12, 2:12] = mask[15, 15] = True
-    >>> int(without_specks(mask).sum())
-    100
-    """
+    """Return a mask without the pieces that are many times smaller than its largest."""
     import cv2
 
     n, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))

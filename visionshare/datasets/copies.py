@@ -17,30 +17,13 @@ _DIGEST = 16
 
 
 def groups_of_copies(images: Iterable[Any]) -> np.ndarray:
-    """Return a number (n,) for each image; equal images, and files of equal content, share it.
-
-    Groups are numbered in the order of their first images.
-
-    Parameters
-    ----------
-    images : iterable of array or path
-
-    Examples
-    --------
-    >>> groups_of_copies([np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2))]).tolist()
-    [0, 1, 0]
-    """
+    """Return a number (n,) for each image; equal images, and files of equal content, share it."""
+    # Groups are numbered in the order of their first images.
     return group_numbers(map(_digest, images))
 
 
 def group_numbers(keys: Iterable[Hashable]) -> np.ndarray:
-    """Return a number (n,) for each key; equal keys share it, the first key has 0.
-
-    Examples
-    --------
-    >>> group_numbers("abac").tolist()
-    [0, 1, 0, 2]
-    """
+    """Return a number (n,) for each key; equal keys share it, the first key has 0."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 

@@ -156,19 +156,8 @@ def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
 
 
 def free_range(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[float, float] | None:
-    """Return the lowest and highest value of a picture of floats or of integers of 32 bits.
-
-    None for pictures of other kinds, whose range is known.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.fromarray(np.array([[0.5, 4.0]], np.float32)).save(file, "tiff")
-    >>> free_range(file)
-    (0.5, 4.0)
-    """
+    """Return the lowest and highest value of a picture of floats or of integers of 32 bits."""
+    # None for pictures of other kinds, whose range is known.
     picture = open_picture(source, max_pixels)
     if not picture.has_free_range:
         return None
@@ -177,13 +166,7 @@ def free_range(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[float, flo
 
 
 def known_range(low: float, high: float) -> tuple[float, float]:
-    """Return what becomes 0 and 255 of values from ``low`` to ``high``.
-
-    Examples
-    --------
-    >>> known_range(0.1, 0.9), known_range(0, 4000), known_range(-1, 70_000)
-    ((0.0, 1.0), (0.0, 65535.0), (-1, 70000))
-    """
+    """Return what becomes 0 and 255 of values from ``low`` to ``high``."""
     tops = [top for top in _KNOWN if high <= top]
     if low >= 0 and tops:
         return 0.0, tops[0]
@@ -204,38 +187,12 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 def decode_picture(
     picture: Image.Image, mode: str = "gray", steps: Preprocessing | None = None
 ) -> np.ndarray:
-    """Return the pixels of a picture of Pillow, as :func:`decode_image` does of its file.
-
-    Raises
-    ------
-    DataError
-        If its file is broken.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> decode_picture(Image.new("1", (2, 1), 1)).tolist()
-    [[255, 255]]
-    """
+    """Return the pixels of a picture of Pillow, as :func:`decode_image` does of its file."""
     return _pixels(upright_picture(picture), mode, steps or Preprocessing(), None)
 
 
 def upright_picture(picture: Image.Image) -> Image.Image:
-    """Return a picture of Pillow that stands upright; a copy where it has to be turned.
-
-    Raises
-    ------
-    DataError
-        If its file is broken.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> lying = Image.new("L", (2, 1))
-    >>> lying.getexif()[0x0112] = 6
-    >>> upright_picture(lying).size
-    (1, 2)
-    """
+    """Return a picture of Pillow that stands upright; a copy where it has to be turned."""
     from PIL import Image, ImageOps
 
     try:
@@ -282,25 +239,7 @@ def picture_header(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[int, i
 def decode_array(
     pixels: np.ndarray, mode: str = "gray", steps: Preprocessing | None = None
 ) -> np.ndarray:
-    """Return the pixels of a picture that is an array, as :func:`decode_image` does of a file.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (H, W) or (H, W, C), uint8 or uint16
-        One, three or four channels: gray, RGB, or RGB with transparency.
-    mode, steps
-        As in :func:`decode_image`.
-
-    Raises
-    ------
-    DataError
-        If it is no such array.
-
-    Examples
-    --------
-    >>> decode_array(np.full((1, 2), 65535, np.uint16)).tolist()
-    [[255, 255]]
-    """
+    """Return the pixels of a picture that is an array, as :func:`decode_image` does of a file."""
     from PIL import Image
 
     shape, dtype = pixels.shape, pixels.dtype

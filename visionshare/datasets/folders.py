@@ -41,57 +41,13 @@ def read_image(
     max_pixels: int = MAX_PIXELS,
     background: int | None = None,
 ) -> np.ndarray:
-    """Read one image; its EXIF orientation is respected.
-
-    Parameters
-    ----------
-    source : path-like, bytes or binary file
-    size : tuple of int, optional
-        Height and width of the result; the image's own when omitted.
-    mode : {"gray", "color"}, default "gray"
-    fit : {"resize", "center"} or Preprocessing, default "resize"
-        With a size: stretch to it, or shrink where needed and center on a black canvas; or the
-        steps of :class:`visionshare.datasets.Preprocessing`.
-    max_pixels : int, default 67108864
-        Pixels that are accepted at most, checked before they are decoded.
-    background : int, optional
-        Gray value on which transparent pixels are laid, whatever the steps say.
-
-    Returns
-    -------
-    ndarray of shape (H, W) or (H, W, 3), uint8
-
-    Raises
-    ------
-    DataError
-        If the file is not an image, broken or too large.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (9, 5), (255, 0, 0)).save(file, "png")
-    >>> read_image(file, size=(1, 2)).tolist()
-    [[76, 76]]
-    """
+    """Read one image; its EXIF orientation is respected."""
     steps = as_preprocessing(fit)
     return steps.apply(decode_image(source, mode, steps, background, max_pixels), size)
 
 
 def as_preprocessing(fit: Fit) -> Preprocessing:
-    """Return the steps that a name stands for, or those given.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-
-    Examples
-    --------
-    >>> as_preprocessing("center").fit
-    'center'
-    """
+    """Return the steps that a name stands for, or those given."""
     if isinstance(fit, Preprocessing):
         return fit
     if fit not in NAMED_FITS:
@@ -100,32 +56,13 @@ def as_preprocessing(fit: Fit) -> Preprocessing:
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the image files below a folder, sorted by path.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "a.png").touch()
-    ...     [path.name for path in find_images(folder)]
-    ['a.png']
-    """
+    """Return the image files below a folder, sorted by path."""
     return [Path(path) for path in iter_images(folder)]
 
 
 def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the image files below a folder, sorted by path, a folder's entries at a time.
-
-    Folders that are links are skipped: they may form cycles. So is what :func:`is_left_behind`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "a.txt").touch()
-    ...     list(iter_images(folder))
-    []
-    """
+    """Yield the image files below a folder, sorted by path, a folder's entries at a time."""
+    # Folders that are links are skipped: they may form cycles. So is what :func:`is_left_behind`.
     # A stack, not a recursion: folders may be nested deeper than Python's calls.
     waiting = [_entries(folder)]
     while waiting:
@@ -144,13 +81,7 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def is_picture_name(name: str) -> bool:
-    """Return whether a file is named as pictures are that this installation reads.
-
-    Examples
-    --------
-    >>> is_picture_name("cat.PNG"), is_picture_name("cat.txt")
-    (True, False)
-    """
+    """Return whether a file is named as pictures are that this installation reads."""
     return os.path.splitext(name)[1].lower() in extensions()
 
 
@@ -165,13 +96,7 @@ def _entries(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
 
 
 def leads_up(folder: Path) -> bool:
-    """Return whether a folder is a link to itself or to a folder around it: a cycle.
-
-    Examples
-    --------
-    >>> leads_up(Path())
-    False
-    """
+    """Return whether a folder is a link to itself or to a folder around it: a cycle."""
     if not folder.is_symlink():
         return False
     try:
@@ -183,13 +108,7 @@ def leads_up(folder: Path) -> bool:
 
 
 def is_left_behind(name: str) -> bool:
-    """Return whether a file or folder is hidden, or one that systems leave beside pictures.
-
-    Examples
-    --------
-    >>> is_left_behind("._cat.png"), is_left_behind("__MACOSX"), is_left_behind("cat.png")
-    (True, True, False)
-    """
+    """Return whether a file or folder is hidden, or one that systems leave beside pictures."""
     return name.startswith(".") or name in _LEFT_BEHIND
 
 
@@ -201,28 +120,7 @@ def read_images(
     n_jobs: int = 1,
     broken: list[str] | None = None,
 ) -> np.ndarray:
-    """Read images of one size, (n, height, width) or (n, height, width, 3), uint8.
-
-    Parameters
-    ----------
-    paths : sequence of path-like
-    size, mode, fit
-        As in :func:`read_image`.
-    n_jobs : int, default 1
-        Threads that decode; -1 for all cores.
-    broken : list of str, optional
-        Where to note images that cannot be read; they are then skipped.
-
-    Raises
-    ------
-    DataError
-        If an image cannot be read and ``broken`` is not given.
-
-    Examples
-    --------
-    >>> read_images([], (8, 8)).shape
-    (0, 8, 8)
-    """
+    """Read images of one size, (n, height, width) or (n, height, width, 3), uint8."""
     from concurrent.futures import ThreadPoolExecutor
 
     shape = (len(paths), *size, 3) if mode == "color" else (len(paths), *size)
@@ -254,34 +152,7 @@ def read_folder(
     mode: str = "gray",
     fit: Fit = "resize",
 ) -> ImageSet:
-    """Read a folder that holds a folder of images for each class.
-
-    Parameters
-    ----------
-    folder : path-like
-    size : tuple of int, optional
-        Height and width; needed where the images differ in size.
-    mode, fit
-        As in :func:`read_image`.
-
-    Raises
-    ------
-    DataError
-        If there is no such folder, it has no images, an image is broken, or sizes differ and
-        none is given.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("cat", "dog"):
-    ...         Path(folder, name).mkdir()
-    ...         Image.new("L", (9, 5)).save(f"{folder}/{name}/1.png")
-    ...     pets = read_folder(folder, size=(8, 8))
-    >>> pets.images.shape, pets.classes
-    ((2, 8, 8), ('cat', 'dog'))
-    """
+    """Read a folder that holds a folder of images for each class."""
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -311,11 +182,5 @@ def read_folder(
 
 
 def file_text(name: str) -> str:
-    """Return a file's name as text, the same in every locale; bytes that are no UTF-8 escaped.
-
-    Examples
-    --------
-    >>> print(file_text("caf\\udce9"))
-    caf\\xe9
-    """
+    """Return a file's name as text, the same in every locale; bytes that are no UTF-8 escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -42,39 +42,21 @@ _MIN_CORRELATION = 0.38
 
 @dataclass(frozen=True)
 class Font:
-    """A font file and the family it is of.
-
-    Examples
-    --------
-    >>> Font(Path("Lato-Bold.ttf"), "lato").family
-    'lato'
-    """
+    """A font file and the family it is of."""
 
     path: Path
     family: str
 
 
 def matplotlib_fonts() -> list[Path]:
-    """Return the fonts that come with matplotlib.
-
-    Examples
-    --------
-    >>> "DejaVuSans.ttf" in [path.name for path in matplotlib_fonts()]
-    True
-    """
+    """Return the fonts that come with matplotlib."""
     import matplotlib
 
     return sorted((Path(matplotlib.get_data_path()) / "fonts" / "ttf").glob("*.ttf"))
 
 
 def system_font_folders() -> list[Path]:
-    """Return the folders with fonts that this machine has, of those that are usual.
-
-    Examples
-    --------
-    >>> all(folder.is_dir() for folder in system_font_folders())
-    True
-    """
+    """Return the folders with fonts that this machine has, of those that are usual."""
     home, windows = Path.home(), Path(os.environ.get("WINDIR", "/nonexistent"))
     usual = [
         Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path("/usr/share/texmf/fonts"),
@@ -85,64 +67,29 @@ def system_font_folders() -> list[Path]:
 
 
 def find_fonts(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the TrueType and OpenType files below a folder, sorted by path.
-
-    Examples
-    --------
-    >>> find_fonts(matplotlib_fonts()[0].parent) == matplotlib_fonts()
-    True
-    """
+    """Return the TrueType and OpenType files below a folder, sorted by path."""
     return sorted(
         p for p in Path(folder).rglob("*") if p.suffix.lower() in (".ttf", ".otf") and p.is_file()
     )
 
 
 def font_family(name: str) -> str:
-    """Return the family in a font's name, without weight and width, in lower case.
-
-    Examples
-    --------
-    >>> font_family("Roboto Condensed Light"), font_family("DejaVu Sans Mono")
-    ('roboto', 'dejavu sans mono')
-    """
+    """Return the family in a font's name, without weight and width, in lower case."""
     words = name.lower().split()
     return " ".join([w for w in words if w not in _STYLES] or words)
 
 
 def matches(family: str, patterns: Iterable[str]) -> bool:
-    """Return whether a family fits one of these patterns, such as ``noto sans*``.
-
-    Examples
-    --------
-    >>> matches("noto sans", ["Lato", "Noto*"])
-    True
-    """
+    """Return whether a family fits one of these patterns, such as ``noto sans*``."""
     return any(fnmatch.fnmatchcase(family, font_family(pattern)) for pattern in patterns)
 
 
 def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
-    """Return the fonts that have all these characters, in shapes that resemble most other fonts'.
-
-    Excluded are files that are not fonts; fonts that lack one of the characters, or draw two of
-    them alike (a placeholder); copies of another font; and fonts whose characters correlate
-    little with those of the median family, such as symbols in place of letters, or ornamented
-    initials.
-
-    Parameters
-    ----------
-    paths : sequence of path-like
-        In order of preference: of copies the first is kept.
-    characters : str
-
-    Returns
-    -------
-    list of Font
-
-    Examples
-    --------
-    >>> sorted({font.family for font in usable_fonts(matplotlib_fonts(), "0AB")})[:4]
-    ['cmb10', 'cmmi10', 'cmr10', 'cmss10']
-    """
+    """Return the fonts that have all these characters."""
+    # in shapes that resemble most other fonts'. Excluded are files that are not fonts; fonts that
+    # lack one of the characters, or draw two of them alike (a placeholder); copies of another
+    # font; and fonts whose characters correlate little with those of the median family, such as
+    # symbols in place of letters, or ornamented initials.
     fonts: list[Font] = []
     pictures: list[np.ndarray] = []
     seen: set[bytes] = set()
@@ -162,10 +109,8 @@ def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> li
 
 
 def _correlations(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
-    """Return the mean correlation (n,) of each font's characters with the median family's.
-
-    The mean is that of the worse half of the characters: a symbol font may have usual digits.
-    """
+    """Return the mean correlation (n,) of each font's characters with the median family's."""
+    # The mean is that of the worse half of the characters: a symbol font may have usual digits.
     flat = pictures.reshape(*pictures.shape[:2], -1).astype(np.float32)
     means = np.stack([
         flat[[f == family for f in families]].mean(axis=0) for family in sorted(set(families))
@@ -207,21 +152,7 @@ def _clean(face: Any, character: str) -> np.ndarray:
 
 
 def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:
-    """Return a character of a PIL font, black on white, uint8.
-
-    Raises
-    ------
-    DataError
-        If it has no ink, or is larger than 4096 pixels.
-
-    Examples
-    --------
-    >>> from PIL import ImageFont
-    >>> face = ImageFont.truetype(str(matplotlib_fonts()[0]), 40)
-    >>> drawn = draw_character(face, "A")
-    >>> int(drawn.min()), int(drawn.max())
-    (0, 255)
-    """
+    """Return a character of a PIL font, black on white, uint8."""
     from PIL import Image, ImageDraw
 
     left, top, right, bottom = (int(v) for v in face.getbbox(character))

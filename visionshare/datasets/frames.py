@@ -15,29 +15,7 @@ FRAMES = {"gray": 1, "rgb565": 2, "rgb565-swapped": 2, "yuyv": 2, "uyvy": 2}
 
 
 def gray_of_frame(frame: np.ndarray, kind: str) -> np.ndarray:
-    """Return the gray picture of a frame.
-
-    Parameters
-    ----------
-    frame : ndarray of shape (H, W · bytes of a pixel), uint8
-    kind : {"gray", "rgb565", "rgb565-swapped", "yuyv", "uyvy"}
-
-    Returns
-    -------
-    ndarray of shape (H, W), uint8
-
-    Raises
-    ------
-    InputError
-        If it is no such frame.
-
-    Examples
-    --------
-    >>> gray_of_frame(np.array([[0x00, 0xF8, 0xFF, 0xFF]], np.uint8), "rgb565").tolist()
-    [[76, 255]]
-    >>> gray_of_frame(np.array([[9, 128, 7, 128]], np.uint8), "yuyv").tolist()
-    [[9, 7]]
-    """
+    """Return the gray picture of a frame."""
     if kind not in FRAMES:
         raise InputError("kind", kind, ", ".join(FRAMES))
     frame = np.asarray(frame)

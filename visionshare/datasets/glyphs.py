@@ -113,25 +113,7 @@ class Fonts:
 def split_fonts(
     settings: Fonts, data_dir: str | os.PathLike[str] | None = None
 ) -> tuple[list[Font], list[Font]]:
-    """Return the fonts that train and those that test; they share no family.
-
-    Parameters
-    ----------
-    settings : Fonts
-    data_dir : path-like, optional
-        One more folder with fonts.
-
-    Raises
-    ------
-    DataError
-        If a folder has no fonts, or there is no family left for one of the two.
-
-    Examples
-    --------
-    >>> train, test = split_fonts(Fonts())
-    >>> {font.family for font in train} & {font.family for font in test}
-    set()
-    """
+    """Return the fonts that train and those that test; they share no family."""
     paths = matplotlib_fonts()
     for folder in [*settings.folders, *([] if data_dir is None else [str(data_dir)])]:
         files = find_fonts(folder)
@@ -156,28 +138,8 @@ def split_fonts(
 def load_fonts(
     split: str, settings: Fonts | None = None, data_dir: str | os.PathLike[str] | None = None
 ) -> ImageSet:
-    """Return characters of the fonts that train, or of those that test.
-
-    Each family has the same fraction of the images, however many styles it has.
-
-    Parameters
-    ----------
-    split : {"train", "test"}
-    settings : Fonts, optional
-    data_dir : path-like, optional
-        One more folder with fonts.
-
-    Raises
-    ------
-    DataError
-        As in :func:`split_fonts`.
-
-    Examples
-    --------
-    >>> characters = load_fonts("test", Fonts(per_class_test=1))
-    >>> characters.images.shape, characters.classes[:3]
-    ((36, 28, 28), ('0', '1', '2'))
-    """
+    """Return characters of the fonts that train, or of those that test."""
+    # Each family has the same fraction of the images, however many styles it has.
     settings = settings or Fonts()
     training, tests = split_fonts(settings, data_dir)
     fonts = tests if split == "test" else training
@@ -198,25 +160,7 @@ def load_fonts(
 def render_sheet(
     font: Font, characters: Sequence[str], settings: Fonts, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return a raster of each character of a font, as a reader of pages makes them.
-
-    Parameters
-    ----------
-    font : Font
-    characters : sequence of str
-    settings : Fonts
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of uint8, shape (n, 28, 28)
-
-    Examples
-    --------
-    >>> font = split_fonts(Fonts())[0][0]
-    >>> render_sheet(font, "AB", Fonts(), np.random.default_rng(0)).shape
-    (2, 28, 28)
-    """
+    """Return a raster of each character of a font, as a reader of pages makes them."""
     from PIL import ImageFont
 
     pixels = rng.uniform(*settings.points) * settings.dpi / 72

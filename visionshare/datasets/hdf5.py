@@ -36,24 +36,7 @@ _FREE_CHUNKS, _BYTES_PER_CHUNK = 10_000, 100
 
 
 def hdf5_array(file: Any, handle: IO[bytes], name: str, where: str) -> Hdf5Array:
-    """Return an array of an open HDF5 file whose values are in this file; none is read.
-
-    Parameters
-    ----------
-    file : h5py.File
-        Opened from ``handle``.
-    handle : binary file
-    name : str
-        Of a dataset at the root.
-    where : str
-        What an error calls the file.
-
-    Raises
-    ------
-    DataError
-        If there is no such array, or it leads to other files, as strangers' could: by a link,
-        as a view of them, or as values outside; or it is neither of numbers nor of texts.
-    """
+    """Return an array of an open HDF5 file whose values are in this file; none is read."""
     import h5py
 
     links = file.id.links
@@ -73,15 +56,7 @@ def hdf5_array(file: Any, handle: IO[bytes], name: str, where: str) -> Hdf5Array
 
 
 class Hdf5Array:
-    """An array whose rows are read when they are asked for, see :func:`hdf5_array`.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        Of objects where it holds texts, which are bytes.
-    chunks : tuple of int or None
-    """
+    """An array whose rows are read when they are asked for, see :func:`hdf5_array`."""
 
     def __init__(self, node: Any, handle: IO[bytes], where: str, is_text: bool) -> None:
         self._node, self._handle, self._where = node, handle, where
@@ -92,13 +67,7 @@ class Hdf5Array:
         self._stored: np.dtype[Any] = _REFERENCE if is_text else node.dtype
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Return some rows; all with ``[:]``.
-
-        Raises
-        ------
-        DataError
-            If they are damaged, outside of the file, or too large for it.
-        """
+        """Return some rows; all with ``[:]``."""
         if not self.shape:
             raise DataError(f"{self._where}: a single value, no array")
         start, stop, _ = rows.indices(self.shape[0])

@@ -25,39 +25,13 @@ _MOST_SIDES = 32
 
 
 def is_idx(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name looks like an IDX file's.
-
-    Examples
-    --------
-    >>> is_idx("train-images-idx3-ubyte.gz"), is_idx("train.npz")
-    (True, False)
-    """
+    """Return whether a name looks like an IDX file's."""
     name = Path(path).name.removesuffix(".gz")
     return name.endswith((".idx", "-ubyte", ".ubyte")) or "-idx" in name
 
 
 def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.ndarray:
-    """Read an IDX or IDX.gz file.
-
-    Parameters
-    ----------
-    path : path-like
-    max_bytes : int
-        Bytes of data that are accepted at most; no more are read.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, of another kind, truncated, too long or too large.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_idx(f"{folder}/a.idx", np.arange(3, dtype=np.uint8))
-    ...     read_idx(f"{folder}/a.idx").tolist()
-    [0, 1, 2]
-    """
+    """Read an IDX or IDX.gz file."""
     path = Path(path)
     try:
         with open(path, "rb") as file:
@@ -106,21 +80,7 @@ def _body(
 
 
 def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
-    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``.
-
-    Raises
-    ------
-    DataError
-        If IDX has no such dtype.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_idx(f"{folder}/a.idx.gz", np.zeros((2, 3)))
-    ...     read_idx(f"{folder}/a.idx.gz").shape
-    (2, 3)
-    """
+    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``."""
     codes = {np.dtype(d).newbyteorder("="): code for code, d in _DTYPES.items()}
     code = codes.get(array.dtype.newbyteorder("="))
     if code is None:

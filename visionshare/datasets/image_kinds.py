@@ -29,27 +29,7 @@ _ACCEPTED = "(n, H, W) or (n, H, W, C), a list of images, or a list of paths"
 
 
 def check_channels_last(shape: tuple[int, ...], n_channels: int | None = None) -> None:
-    """Refuse images that have their channels before their rows, as far as shapes tell.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one image or of many.
-    n_channels : int, optional
-        Values of a pixel, where they are known.
-
-    Raises
-    ------
-    InputError
-        If the channels are first.
-
-    Examples
-    --------
-    >>> check_channels_last((10, 3, 3, 3))
-    >>> check_channels_last((10, 3, 32, 32))
-    Traceback (most recent call last):
-    visionshare.errors.InputError: images: got 'shape (10, 3, 32, 32)'; accepted: channels last, ...
-    """
+    """Refuse images that have their channels before their rows, as far as shapes tell."""
     if len(shape) < 3:
         return
     first, rows, last = shape[-3:]
@@ -68,13 +48,7 @@ def check_channels_last(shape: tuple[int, ...], n_channels: int | None = None) -
 
 
 def as_array(images: Any) -> Any:
-    """Return what offers itself as an array, such as a tensor of another library, as one.
-
-    Examples
-    --------
-    >>> as_array(["a.png"])
-    ['a.png']
-    """
+    """Return what offers itself as an array, such as a tensor of another library, as one."""
     if isinstance(images, np.ndarray):
         return images
     is_table = hasattr(images, "iloc") or hasattr(images, "toarray")
@@ -82,13 +56,7 @@ def as_array(images: Any) -> Any:
 
 
 def is_vectors(images: Any) -> bool:
-    """Return whether examples are vectors: a table of numbers, a row each.
-
-    Examples
-    --------
-    >>> is_vectors(np.zeros((5, 3))), is_vectors(np.zeros((5, 8, 8))), is_vectors(["a.png"])
-    (True, False, False)
-    """
+    """Return whether examples are vectors: a table of numbers, a row each."""
     if hasattr(images, "toarray") or (hasattr(images, "iloc") and images.ndim == 2):
         return True
     if isinstance(images, np.ndarray):
@@ -100,26 +68,15 @@ def is_vectors(images: Any) -> bool:
 
 
 def is_picture(entry: Any) -> bool:
-    """Return whether an entry is a picture of Pillow, whose values may be numbers of a palette.
-
-    Examples
-    --------
-    >>> is_picture("a.png")
-    False
-    """
+    """Return whether an entry is a picture of Pillow."""
+    # whose values may be numbers of a palette.
     from PIL import Image
 
     return isinstance(entry, Image.Image)
 
 
 def numeric_arrays(images: Sequence[Any]) -> list[np.ndarray]:
-    """Return the numbers of entries that are neither paths nor pictures of Pillow.
-
-    Examples
-    --------
-    >>> len(numeric_arrays(["a.png", np.zeros((2, 2))]))
-    1
-    """
+    """Return the numbers of entries that are neither paths nor pictures of Pillow."""
     if isinstance(images, np.ndarray) and images.dtype.kind in "fiub":
         return [images]
     entries = (e for e in images if not isinstance(e, (str, os.PathLike)) and not is_picture(e))
@@ -127,20 +84,7 @@ def numeric_arrays(images: Sequence[Any]) -> list[np.ndarray]:
 
 
 def listed_images(images: Any) -> Sequence[Any]:
-    """Return images as something of a length whose entries are images or paths.
-
-    Raises
-    ------
-    InputError
-        If they are nothing of the kind, or there are none.
-    DataError
-        If there are files of kinds that are not read.
-
-    Examples
-    --------
-    >>> listed_images(np.array(["a.png", "b.png"])).shape
-    (2,)
-    """
+    """Return images as something of a length whose entries are images or paths."""
     images = as_array(images)
     if isinstance(images, (str, bytes, os.PathLike)):
         raise InputError("images", str(images), f"{_ACCEPTED}; for a folder: a list of its files")
@@ -160,18 +104,7 @@ def listed_images(images: Any) -> Sequence[Any]:
 
 
 def to_bytes(image: np.ndarray, values: tuple[float, float]) -> np.ndarray:
-    """Return the bytes of one image, (H, W) or (H, W, C), by the values that become 0 and 255.
-
-    Raises
-    ------
-    InputError
-        If it is no image, or has values that are not finite.
-
-    Examples
-    --------
-    >>> to_bytes(np.array([[0.0, 1.0, 2.0]]), (0.0, 1.0)).tolist()
-    [[0, 255, 255]]
-    """
+    """Return the bytes of one image, (H, W) or (H, W, C), by the values that become 0 and 255."""
     if image.dtype.kind not in "fiub" or image.ndim not in (2, 3) or 0 in image.shape:
         given = f"{image.dtype} of shape {image.shape}"
         raise InputError("images", given, "numbers of shape (H, W) or (H, W, C), or a path")

@@ -20,21 +20,7 @@ _MIN_SKEWNESS = 0.5
 
 @dataclass(frozen=True)
 class Ink:
-    """Where the ink of an image is.
-
-    Attributes
-    ----------
-    mask : ndarray of bool, shape (H, W)
-    darkness : ndarray of uint8, shape (H, W)
-        0 on paper, 255 on ink, between them on edges.
-    light_on_dark : bool
-        Whether the ink is lighter than the paper.
-
-    Examples
-    --------
-    >>> int(Ink(np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8), False).mask.sum())
-    4
-    """
+    """Where the ink of an image is."""
 
     mask: np.ndarray
     darkness: np.ndarray
@@ -44,29 +30,10 @@ class Ink:
 def sauvola_threshold(
     gray: np.ndarray, window: int = 41, k: float = 0.2, r: float = 128.0
 ) -> np.ndarray:
-    """Return m (1 + k (s / r − 1)), with mean m and standard deviation s of the square around.
-
-    Sauvola, Pietikäinen, Adaptive document image binarization, Pattern Recognition 33, 2000,
-    equation 5. Beyond its edges the image is reflected. As scikit-image's
-    ``threshold_sauvola``, many times faster.
-
-    Parameters
-    ----------
-    gray : ndarray of shape (H, W)
-    window : int, default 41
-        Side of the square; odd.
-    k, r : float
-        Weight, and largest standard deviation.
-
-    Returns
-    -------
-    ndarray of float32, shape (H, W)
-
-    Examples
-    --------
-    >>> float(sauvola_threshold(np.full((3, 3), 100.0), 3, k=0.5).max())
-    50.0
-    """
+    """Return m (1 + k (s / r − 1)), with mean m and standard deviation s of the square around."""
+    # Sauvola, Pietikäinen, Adaptive document image binarization, Pattern Recognition 33, 2000,
+    # equation 5. Beyond its edges the image is reflected. As scikit-image's
+    # ``threshold_sauvola``, many times faster.
     import cv2
 
     if gray.ndim != 2:
@@ -87,31 +54,9 @@ def sauvola_threshold(
 
 
 def find_ink(gray: np.ndarray, light_on_dark: bool | None = None) -> Ink:
-    """Return the ink of a gray image, dark on light or light on dark.
-
-    Brightness is divided by that of the paper near by, so that shadows do not count. Sauvola's
-    threshold is then kept between two bounds: alone it hollows out large letters.
-
-    Parameters
-    ----------
-    gray : ndarray of uint8, shape (H, W)
-    light_on_dark : bool, optional
-        Whether the ink is lighter than the paper. When omitted, it is if most of what differs
-        from its surroundings is lighter than they are.
-
-    Raises
-    ------
-    InputError
-        If it is no such image, or has no pixel.
-
-    Examples
-    --------
-    >>> page = np.full((40, 40), 200, np.uint8)
-    >>> page[10:30, 18:22] = 30
-    >>> ink = find_ink(page)
-    >>> int(ink.mask.sum()), ink.light_on_dark, find_ink(255 - page).light_on_dark
-    (80, False, True)
-    """
+    """Return the ink of a gray image, dark on light or light on dark."""
+    # Brightness is divided by that of the paper near by, so that shadows do not count. Sauvola's
+    # threshold is then kept between two bounds: alone it hollows out large letters.
     import cv2
 
     if not isinstance(gray, np.ndarray) or gray.ndim != 2 or gray.dtype != np.uint8:

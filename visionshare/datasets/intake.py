@@ -31,53 +31,21 @@ _UNCHANGED = (Preprocessing(), Preprocessing("light_on_dark"))
 
 
 class Rasters(np.ndarray):
-    """Images that are prepared already: a classifier takes them as they are.
-
-    Slices and stacks of them are such images too.
-
-    Examples
-    --------
-    >>> type(np.stack([as_rasters(np.zeros((2, 2)))])).__name__
-    'Rasters'
-    """
+    """Images that are prepared already: a classifier takes them as they are."""
 
     # Above that of plain arrays, so that stacks are marked too.
     __array_priority__ = 1.0
 
 
 def as_rasters(images: Any) -> Rasters:
-    """Return prepared images, marked as such; nothing is copied.
-
-    Examples
-    --------
-    >>> as_rasters(np.zeros((1, 2, 2))).shape
-    (1, 2, 2)
-    """
+    """Return prepared images, marked as such; nothing is copied."""
     marked: Rasters = np.asarray(images).view(Rasters)
     return marked
 
 
 @dataclass(frozen=True)
 class Intake:
-    """How images of any kind become one array of rasters.
-
-    Attributes
-    ----------
-    size : tuple of int
-        Height and width.
-    n_channels : int
-        Values of a pixel: 1 for gray images.
-    preprocessing : Preprocessing
-        What is done to pictures of different sizes and to files.
-    values : TrainingValues
-        The lowest and the highest value of training become 0 and 255.
-
-    Examples
-    --------
-    >>> intake = Intake((4, 6), 1, Preprocessing(), TrainingValues(0.0, 1.0, "other"))
-    >>> intake.apply([np.full((8, 12), 0.5)])[0, 0].tolist()
-    [128, 128, 128, 128, 128, 128]
-    """
+    """How images of any kind become one array of rasters."""
 
     size: tuple[int, int]
     n_channels: int
@@ -95,22 +63,7 @@ class Intake:
         return "color" if self.n_channels == 3 else "gray"
 
     def apply(self, images: Any) -> np.ndarray:
-        """Return images (n, H, W) or (n, H, W, C): bytes, or numbers where features see those.
-
-        Parameters
-        ----------
-        images : array or sequence
-            (n, H, W) or (n, H, W, C), a sequence of such images of any sizes, of paths, or of
-            pictures of Pillow.
-
-        Raises
-        ------
-        InputError
-            If an image is of another kind than those of training, or its values certainly are of
-            another unit.
-        DataError
-            If a file cannot be read.
-        """
+        """Return images (n, H, W) or (n, H, W, C): bytes, or numbers where features see those."""
         listed = listed_images(images)
         fitting = self._fitting(listed)
         # 1) what is prepared, or needs no preparation, stays as it is

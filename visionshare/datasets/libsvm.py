@@ -25,37 +25,7 @@ _MAX_BYTES = 1 << 30
 def read_libsvm(
     path: str | os.PathLike[str], shape: tuple[int, ...], max_bytes: int = _MAX_BYTES
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read images and labels; values are not scaled.
-
-    Parameters
-    ----------
-    path : path-like
-        Lines of ``label index:value …``; ``.bz2`` and ``.gz`` are unpacked.
-    shape : tuple of int
-        Shape of one image; index 1 is its first pixel, and missing pixels are 0.
-    max_bytes : int
-        Bytes of unpacked text that are accepted at most.
-
-    Returns
-    -------
-    images : ndarray of shape (n, *shape), float32
-    labels : ndarray of shape (n,), float64
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken, of another kind or too large.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-    ...     _ = file.write("7 1:0.5 4:1")
-    ...     file.flush()
-    ...     images, labels = read_libsvm(file.name, (2, 2))
-    >>> images.tolist(), labels.tolist()
-    ([[[0.5, 0.0], [0.0, 1.0]]], [7.0])
-    """
+    """Read images and labels; values are not scaled."""
     from sklearn.datasets import load_svmlight_file
 
     path = Path(path)

@@ -26,27 +26,13 @@ _BESIDE = {
 
 @dataclass
 class Notices:
-    """What was left out.
-
-    Attributes
-    ----------
-    pages : dict
-        Pages or frames that were not used, by the names of files.
-    kinds : dict
-        Endings of files whose kinds are not read, by their paths.
-    """
+    """What was left out."""
 
     pages: dict[str, int] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
-        """Return what a user should know.
-
-        Examples
-        --------
-        >>> Notices({"a.tif": 2}).sentences()
-        ['1 file has several pages or frames: the first is used, 2 are left out (a.tif 2)']
-        """
+        """Return what a user should know."""
         made = (pages_sentence(self.pages), kinds_sentence(self.kinds.values()))
         return [sentence for sentence in made if sentence]
 
@@ -58,20 +44,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def collect_notices(pass_on: bool = True) -> Iterator[Notices]:
-    """Collect what all threads leave out in the block; those around it are told too.
-
-    Parameters
-    ----------
-    pass_on : bool, default True
-        With False, those around are not told.
-
-    Examples
-    --------
-    >>> with collect_notices() as notices:
-    ...     note_pages("a.tif", 2)
-    >>> notices.pages
-    {'a.tif': 2}
-    """
+    """Collect what all threads leave out in the block; those around it are told too."""
     notices = Notices()
     with _lock:
         _listening.append(notices)
@@ -114,14 +87,7 @@ def note_kind(path: str) -> None:
 
 
 def pages_sentence(pages: Mapping[str, int]) -> str:
-    """Return how many pages of which files are left out; nothing where none is.
-
-    Examples
-    --------
-    >>> pages_sentence({"a.tif": 2, "b.gif": 9})
-    '2 files have several pages or frames: the first of each is used, 11 are left out
-     (a.tif 2, b.gif 9)'
-    """
+    """Return how many pages of which files are left out; nothing where none is."""
     if not pages:
         return ""
     named = ", ".join(f"{name} {n}" for name, n in list(pages.items())[:_SHOWN])
@@ -134,13 +100,7 @@ def pages_sentence(pages: Mapping[str, int]) -> str:
 
 
 def kinds_sentence(endings: Iterable[str]) -> str:
-    """Return how many files of which kinds are not used; nothing where there is none.
-
-    Examples
-    --------
-    >>> kinds_sentence([".heic", ".avif", ".heic"])
-    '3 files of unsupported kinds are not used: .heic 2, .avif 1'
-    """
+    """Return how many files of which kinds are not used; nothing where there is none."""
     counts = Counter(endings)
     if not counts:
         return ""

@@ -33,16 +33,7 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | OpenedPicture"
 
 
 class OpenedPicture:
-    """A picture whose structure was read, and no pixel.
-
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    container : Container
-        The file, reduced to what decoding needs.
-    max_pixels : int
-    """
+    """A picture whose structure was read, and no pixel."""
 
     def __init__(self, name: str, container: Container, max_pixels: int) -> None:
         self.name, self.container, self.max_pixels = name, container, max_pixels
@@ -130,33 +121,7 @@ def open_picture(
     all_pages: bool = False,
     name: str | None = None,
 ) -> OpenedPicture:
-    """Return a picture whose structure was read; no pixel is decoded.
-
-    Parameters
-    ----------
-    source : path-like, bytes, binary file or OpenedPicture
-        One that is open already is returned as it is.
-    max_pixels : int, default 67108864
-        Pixels that are accepted at most.
-    all_pages : bool, default False
-        Keep further pages and frames.
-    name : str, optional
-        What messages call it; its path when omitted.
-
-    Raises
-    ------
-    DataError
-        If the file is not an image, broken or too large.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (9, 5)).save(file, "png")
-    >>> picture = open_picture(file.getvalue())
-    >>> picture.shape, picture.mode
-    ((5, 9), 'RGB')
-    """
+    """Return a picture whose structure was read; no pixel is decoded."""
     if isinstance(source, OpenedPicture):
         return source
     if name is None:
@@ -189,10 +154,8 @@ def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> b
 
 
 def _read(file: BinaryIO) -> bytes:
-    """Return what is left of a file, and not much more than is accepted.
-
-    It comes in parts: one read of so many bytes would ask for their memory before it has them.
-    """
+    """Return what is left of a file, and not much more than is accepted."""
+    # It comes in parts: one read of so many bytes would ask for their memory before it has them.
     data = bytearray()
     while len(data) <= _MAX_FILE and (part := file.read(_PART)):
         data += part
@@ -218,11 +181,7 @@ def _errors(name: str) -> Iterator[None]:
 
 
 class _Quiet:
-    """Silences warnings while any thread decodes.
-
-    ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
-    first one in saves the filters, the last one out restores them.
-    """
+    """Silences warnings while any thread decodes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -36,10 +36,7 @@ _NAME = re.compile(r"(train|test|validation)(?![A-Za-z])(?:-(\d+)-of-(\d+))?")
 
 
 class _Shard(NamedTuple):
-    """A file: its number of rows, the column of its pictures, and its classes.
-
-    ``classes`` are empty where the file does not name any: labels are then what they are called.
-    """
+    """A file: its number of rows, the column of its pictures, and its classes."""
 
     path: Path
     n_rows: int
@@ -63,15 +60,7 @@ class _Classes(NamedTuple):
 
 
 def has_parquet(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder holds Parquet files, or one of its folders does.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     has_parquet(folder)
-    False
-    """
+    """Return whether a folder holds Parquet files, or one of its folders does."""
     return bool(_homes(Path(folder)))
 
 
@@ -86,30 +75,7 @@ def _homes(folder: Path) -> list[Path]:
 
 
 def find_shards(folder: str | os.PathLike[str], split: str | None = None) -> list[Path]:
-    """Return the Parquet files of a split in a folder, in the order of their names.
-
-    Parameters
-    ----------
-    folder : path-like
-        Of files such as ``train-00000-of-00002.parquet`` or ``test.parquet``, or with one folder
-        of them. Where no file's name begins with a split, all files are every split.
-    split : {"train", "test", "validation"}, optional
-        All files when omitted.
-
-    Raises
-    ------
-    DataError
-        If there are none, several folders have some, or a shard of the split is missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("train-00000-of-00001.parquet", "test.parquet"):
-    ...         Path(folder, name).touch()
-    ...     [path.name for path in find_shards(folder, "train")]
-    ['train-00000-of-00001.parquet']
-    """
+    """Return the Parquet files of a split in a folder, in the order of their names."""
     homes = _homes(Path(folder))
     if len(homes) > 1:
         names = ", ".join(home.name for home in homes[:10])
@@ -138,36 +104,10 @@ def read_parquet(
     fit: Fit = "resize",
     max_bytes: int = _MAX_BYTES,
 ) -> ImageSet:
-    """Read images and labels of Parquet files; needs pyarrow, the extra ``parquet``.
-
-    The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, or these bytes;
-    ``label`` is the name of its class, or its index where the schema's metadata ``huggingface``
-    names the classes.
-
-    Parameters
-    ----------
-    source : path-like or sequence of path-like
-        A file, the shards of a split in order, or a folder, see :func:`find_shards`.
-    split : {"train", "test", "validation"}, optional
-        Of a folder.
-    size : tuple of int, optional
-        Height and width; needed where the images differ in size.
-    mode, fit
-        As in :func:`visionshare.datasets.folders.read_image`.
-    max_bytes : int
-        Bytes of images and labels that are accepted at most.
-
-    Raises
-    ------
-    DataError
-        If pyarrow is missing, or a file is missing, broken or of other columns, its classes have
-        other names than those of the first file, a picture cannot be read, or all are too large.
-
-    Examples
-    --------
-    >>> read_parquet("cifar10", "test", mode="color").images.shape  # doctest: +SKIP
-    (10000, 32, 32, 3)
-    """
+    """Read images and labels of Parquet files; needs pyarrow, the extra ``parquet``."""
+    # The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, or these bytes;
+    # ``label`` is the name of its class, or its index where the schema's metadata ``huggingface``
+    # names the classes.
     if isinstance(source, (str, os.PathLike)):
         paths = find_shards(source, split) if os.path.isdir(source) else [Path(source)]
     else:
@@ -189,24 +129,7 @@ def read_parquet(
 
 
 def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
-    """Return the pictures of Parquet files, undecoded; needs pyarrow, the extra ``parquet``.
-
-    Parameters
-    ----------
-    source : sequence of path-like
-        A folder, see :func:`find_shards`, or files.
-    name : str
-
-    Raises
-    ------
-    DataError
-        As in :func:`read_parquet`, and for a label that is no class.
-
-    Examples
-    --------
-    >>> len(parquet_pictures(["cifar10"], "cifar10"))  # doctest: +SKIP
-    60000
-    """
+    """Return the pictures of Parquet files, undecoded; needs pyarrow, the extra ``parquet``."""
     first = Path(source[0])
     parts = _parts(first) if first.is_dir() else [(None, [Path(p) for p in source])]
     described = [(role, _described(path)) for role, paths in parts for path in paths]
@@ -372,11 +295,9 @@ def _named_classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str
 
 
 def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | str | None]]:
-    """Yield the picture and the label of each row.
-
-    Few rows are unpacked together, and all of them to no more than the file's size allows: a few
-    bytes may stand for any number of large pictures.
-    """
+    """Yield the picture and the label of each row."""
+    # Few rows are unpacked together, and all of them to no more than the file's size allows: a
+    # few bytes may stand for any number of large pictures.
     columns, n_rows, n_bytes = [shard.image, _LABELS], 0, 0
     most = _COPIES * unpacked_limit(shard.path.stat().st_size, _MAX_BYTES)
     column, *inner = shard.image.split(".")

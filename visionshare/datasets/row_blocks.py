@@ -25,51 +25,17 @@ _BROKEN = (OSError, ValueError, RuntimeError, ImportError, TypeError, KeyError)
 
 
 def is_zarr(name: str) -> bool:
-    """Return whether a path or URL is that of a Zarr group, or of a block of its rows.
-
-    Examples
-    --------
-    >>> is_zarr("s3://bucket/train.zarr"), is_zarr("train.zarr#0:512"), is_zarr("a.tar")
-    (True, True, False)
-    """
+    """Return whether a path or URL is that of a Zarr group, or of a block of its rows."""
     return _plain(name).endswith(".zarr")
 
 
 def has_rows(name: str) -> bool:
-    """Return whether a path or URL is read by blocks of rows: of Zarr or HDF5.
-
-    Examples
-    --------
-    >>> has_rows("s3://bucket/a.h5"), has_rows("a.zarr#0:512"), has_rows("a.tar")
-    (True, True, False)
-    """
+    """Return whether a path or URL is read by blocks of rows: of Zarr or HDF5."""
     return is_zarr(name) or _plain(name).endswith(_HDF5)
 
 
 def row_blocks(name: str) -> list[str]:
-    """Return the names of blocks of rows, ``NAME#START:STOP``, of whole chunks each.
-
-    Parameters
-    ----------
-    name : str
-        Path or URL of a group or file with arrays ``images`` and ``labels``.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or has no such arrays.
-    InputError
-        If the package zarr is needed and not installed.
-
-    Examples
-    --------
-    >>> import h5py, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with h5py.File(f"{folder}/a.h5", "w") as file:
-    ...         file["images"], file["labels"] = np.zeros((6, 4, 4), np.uint8), [0, 1, 0, 1, 0, 1]
-    ...     [block.rpartition("#")[2] for block in row_blocks(f"{folder}/a.h5")]
-    ['0:6']
-    """
+    """Return the names of blocks of rows, ``NAME#START:STOP``, of whole chunks each."""
     with _arrays(name) as (images, _):
         m, chunks = images.shape[0], images.chunks
         step = max(1, chunks[0]) if chunks else 1
@@ -79,15 +45,7 @@ def row_blocks(name: str) -> list[str]:
 
 
 def read_rows(block: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return images and labels of a block of :func:`row_blocks`; no other rows are fetched.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    MemoryLimitError
-        If it does not fit.
-    """
+    """Return images and labels of a block of :func:`row_blocks`; no other rows are fetched."""
     name, _, rows = block.rpartition("#")
     start, stop = map(int, rows.split(":"))
     with _arrays(name) as (images, labels):

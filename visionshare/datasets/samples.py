@@ -55,27 +55,8 @@ _DRAWN: dict[str, tuple[tuple[np.ndarray, tuple[int, int, int]], ...]] = {
 
 
 def sign_picture(name: str, rng: np.random.Generator) -> np.ndarray:
-    """Return a noisy picture of a sign, on a random ground, in a random light, slightly turned.
-
-    Parameters
-    ----------
-    name : {"stop", "no-entry", "yield", "one-way", "parking", "priority"}
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (32, 32, 3), uint8
-
-    Raises
-    ------
-    InputError
-        If there is no such sign.
-
-    Examples
-    --------
-    >>> sign_picture("stop", np.random.default_rng(0)).shape
-    (32, 32, 3)
-    """
+    """Return a noisy picture of a sign, on a random ground, in a random light."""
+    # slightly turned.
     import cv2
 
     if name not in _DRAWN:
@@ -163,36 +144,7 @@ SAMPLES: dict[str, tuple[Callable[[np.random.Generator], Pictures], str]] = {
 
 
 def write_samples(folder: str | os.PathLike[str], random_state: int = 0) -> dict[str, str]:
-    """Write sample pictures into a new folder; it appears whole or not at all.
-
-    Parameters
-    ----------
-    folder : path-like
-        Nothing of this name may be there.
-    random_state : int, default 0
-        Seed of what is drawn.
-
-    Returns
-    -------
-    dict of str to str
-        What each of the names in the folder holds.
-
-    Raises
-    ------
-    InputError
-        If there is something of this name, or the seed is negative.
-    StorageError
-        If it cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     written = write_samples(f"{parent}/samples")
-    ...     len(list(Path(parent, "samples", "signs", "stop").iterdir()))
-    60
-    """
+    """Write sample pictures into a new folder; it appears whole or not at all."""
     from PIL import Image
 
     if random_state < 0:

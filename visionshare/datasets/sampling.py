@@ -16,52 +16,14 @@ def sample_one_class(
     negatives: int | None,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return indices of some examples of one class and, after them, of some of the others.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (m,)
-        Classes of all examples.
-    positive : int or str
-        The one class.
-    positives, negatives : int or None
-        Numbers of examples; all for None.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64
-
-    Raises
-    ------
-    InputError
-        If there are fewer.
-
-    Examples
-    --------
-    >>> rows = sample_one_class(np.array([0, 1, 0, 2, 1]), 1, 1, 3, np.random.default_rng(0))
-    >>> len(rows), sorted(rows[1:].tolist())
-    (4, [0, 2, 3])
-    """
+    """Return indices of some examples of one class and, after them, of some of the others."""
     is_positive = np.asarray(labels) == positive
     sides = (("positives", is_positive, positives), ("negatives", ~is_positive, negatives))
     return np.concatenate([_drawn(name, mask, n, rng) for name, mask, n in sides])
 
 
 def sample_per_class(labels: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Return indices of at most ``n`` examples of each class, ascending.
-
-    Raises
-    ------
-    InputError
-        If ``n`` is no integer of at least 0.
-
-    Examples
-    --------
-    >>> labels = np.array([0, 0, 0, 1])
-    >>> np.bincount(labels[sample_per_class(labels, 2, np.random.default_rng(0))]).tolist()
-    [2, 1]
-    """
+    """Return indices of at most ``n`` examples of each class, ascending."""
     if not hasattr(n, "__index__") or n < 0:
         raise InputError("n", n, "an integer of at least 0")
     drawn = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
@@ -80,31 +42,7 @@ def _drawn(name: str, mask: np.ndarray, n: int | None, rng: np.random.Generator)
 def stratified_mask(
     labels: np.ndarray, fraction: float, seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return a mask (m,) of a random fraction of each class's examples.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (m,)
-        Classes of all examples.
-    fraction : float
-        From 0 to 1; of each class rounded to a number of examples.
-    seed : int
-    groups : ndarray of shape (m,), optional
-        Numbers of groups, such as those of
-        :func:`~visionshare.datasets.copies.groups_of_copies`: examples of one are drawn together,
-        and are counted as one, of the class of the first of them.
-
-    Raises
-    ------
-    InputError
-        If the fraction is not from 0 to 1.
-
-    Examples
-    --------
-    >>> drawn = stratified_mask(np.array([0, 1, 0, 0, 1, 0]), 0.5, 0)
-    >>> int(drawn[[0, 2, 3, 5]].sum()), int(drawn[[1, 4]].sum())
-    (2, 1)
-    """
+    """Return a mask (m,) of a random fraction of each class's examples."""
     if not 0 <= fraction <= 1:
         raise InputError("fraction", fraction, "a number from 0 to 1")
     if groups is not None:

@@ -40,17 +40,7 @@ _VERSION, _BLOCK = 1, 8 << 20
 
 @dataclass(frozen=True)
 class Reading:
-    """How pictures become images.
-
-    Attributes
-    ----------
-    size : tuple of int
-        Height and width.
-    mode : {"gray", "color"}, default "gray"
-    steps : Preprocessing
-    skip_broken : bool, default False
-        Leave pictures out that cannot be read.
-    """
+    """How pictures become images."""
 
     size: tuple[int, int]
     mode: str = "gray"
@@ -60,21 +50,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of pictures and what a survey has found in it.
-
-    Attributes
-    ----------
-    file : str
-        Path or URL.
-    n_bytes : int
-    sha256 : str
-    labels : tuple of int
-        Of the pictures that can be read, in order.
-    broken : int
-        Pictures that cannot be read.
-    rows : tuple of int, optional
-        Which of the pictures that can be read are taken; all when omitted.
-    """
+    """A file of pictures and what a survey has found in it."""
 
     file: str
     n_bytes: int
@@ -84,38 +60,13 @@ class Shard:
     rows: tuple[int, ...] | None = None
 
     def taken(self, rows: np.ndarray) -> Shard:
-        """Return the shard with some of its pictures.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Which of those that it has.
-
-        Examples
-        --------
-        >>> Shard("a.tar", 10, "00", (1, 0, 2)).taken(np.array([0, 2])).labels
-        (1, 2)
-        """
+        """Return the shard with some of its pictures."""
         among = np.arange(len(self.labels)) if self.rows is None else np.array(self.rows)
         labels = np.array(self.labels, np.int64)[rows]
         return replace(self, labels=tuple(labels.tolist()), rows=tuple(among[rows].tolist()))
 
     def images(self, reading: Reading, folder: Path | None = None, n_jobs: int = 1) -> np.ndarray:
-        """Read the file's pictures.
-
-        Parameters
-        ----------
-        reading : Reading
-        folder : pathlib.Path, optional
-            For the copy of a file from storage; the system's when omitted.
-        n_jobs : int, default 1
-            Threads that decode.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, or is another than it was when it was surveyed.
-        """
+        """Read the file's pictures."""
         with local_copy(self.file, folder) as (path, n_bytes, sha256):
             if (n_bytes, sha256) != (self.n_bytes, self.sha256):
                 raise DataError(f"{self.file}: changed since it was surveyed; survey it again")
@@ -367,24 +318,12 @@ def survey_shards(
 
 
 def stored_files(pattern: str) -> list[str]:
-    """Return the files, and the Zarr groups, that a pattern stands for.
-
-    Examples
-    --------
-    >>> stored_files("s3://bucket/train.zarr")
-    ['s3://bucket/train.zarr']
-    """
+    """Return the files, and the Zarr groups, that a pattern stands for."""
     return [pattern] if is_zarr(pattern) else matching_files(pattern)
 
 
 def partitions_of(name: str) -> list[str]:
-    """Return the partitions of a file: blocks of rows of Zarr and HDF5, else the file itself.
-
-    Examples
-    --------
-    >>> partitions_of("s3://bucket/a.tar"), partitions_of("a.zarr#0:512")
-    (['s3://bucket/a.tar'], ['a.zarr#0:512'])
-    """
+    """Return the partitions of a file: blocks of rows of Zarr and HDF5, else the file itself."""
     return row_blocks(name) if has_rows(name) and "#" not in name else [name]
 
 
@@ -432,26 +371,7 @@ def _read(
 
 @contextmanager
 def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, int, str]]:
-    """Give a file of storage as one of this machine, with its bytes and their digest.
-
-    Parameters
-    ----------
-    name : str
-        Path, URL, or a block of rows of Zarr or HDF5, which becomes a ``.npz`` file.
-    folder : pathlib.Path, optional
-        For the copy; the system's when omitted.
-
-    Yields
-    ------
-    path : pathlib.Path
-    n_bytes : int
-    sha256 : str
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read.
-    """
+    """Give a file of storage as one of this machine, with its bytes and their digest."""
     if has_rows(name):
         images, labels = read_rows(name)
         digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())

@@ -58,35 +58,7 @@ def cut_patches(
     rng: np.random.Generator,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return ``n`` patches of a plate, at random positions; they may overlap.
-
-    Parameters
-    ----------
-    plate : ndarray of shape (H, W) or (H, W, C)
-    n : int
-    size : int
-        Side of a patch.
-    rng : numpy.random.Generator
-    taken : ndarray of bool, shape (H, W), optional
-        Pixels that no patch may have.
-
-    Returns
-    -------
-    ndarray of shape (n, size, size) or (n, size, size, C)
-
-    Raises
-    ------
-    DataError
-        If there is no room for a patch.
-
-    Examples
-    --------
-    >>> plate = np.arange(16).reshape(4, 4)
-    >>> taken = np.zeros((4, 4), bool)
-    >>> taken[:3, 1] = True
-    >>> cut_patches(plate, 9, 2, np.random.default_rng(0), taken)[:, :, 0].min(axis=0) % 4
-    array([2, 2])
-    """
+    """Return ``n`` patches of a plate, at random positions; they may overlap."""
     import cv2
 
     height, width = (side - size + 1 for side in plate.shape[:2])
@@ -109,32 +81,10 @@ def cut_patches(
 def texture_patches(
     plates: Mapping[str, np.ndarray], split: str, cut: Cut | None = None, name: str = "textures"
 ) -> ImageSet:
-    """Return patches of textures: the left half of each plate trains, the right half tests.
-
-    Pixels keep their values: what classifies a window of a larger image later has the window
-    alone, and knows neither the plate's mean nor the image's. Where brightness should not count,
-    the features can ignore it, such as Gabor filters with ``zero_mean``.
-
-    Parameters
-    ----------
-    plates : mapping of str to ndarray of shape (H, W) or (H, W, C)
-        An image of each class.
-    split : {"train", "test"}
-    cut : Cut, optional
-    name : str
-
-    Raises
-    ------
-    DataError
-        If half a plate has no room for a patch.
-
-    Examples
-    --------
-    >>> plates = {"dark": np.zeros((40, 40), np.uint8), "light": np.full((40, 40), 9, np.uint8)}
-    >>> patches = texture_patches(plates, "train", Cut(size=8, per_class=5))
-    >>> patches.images.shape, patches.classes
-    ((10, 8, 8), ('dark', 'light'))
-    """
+    """Return patches of textures: the left half of each plate trains, the right half tests."""
+    # Pixels keep their values: what classifies a window of a larger image later has the window
+    # alone, and knows neither the plate's mean nor the image's. Where brightness should not
+    # count, the features can ignore it, such as Gabor filters with ``zero_mean``.
     cut = cut or Cut()
     rng = np.random.default_rng([cut.seed, split == "test"])
     n, one = cut.per_class, next(iter(plates.values()))
@@ -154,28 +104,7 @@ def texture_patches(
 
 
 def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str, np.ndarray]:
-    """Return the images of textures in a folder by their file names without ending.
-
-    Parameters
-    ----------
-    folder : path-like
-    mode : {"gray", "color"}, default "gray"
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two, two of one name, or an image cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("sand", "wool"):
-    ...         Image.new("L", (9, 5)).save(f"{folder}/{name}.png")
-    ...     {name: plate.shape for name, plate in read_plates(folder).items()}
-    {'sand': (5, 9), 'wool': (5, 9)}
-    """
+    """Return the images of textures in a folder by their file names without ending."""
     files = find_images(folder)
     names = [file.stem for file in files]
     if len(files) < 2:
@@ -187,20 +116,9 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str,
 
 
 def equalized(plate: np.ndarray) -> np.ndarray:
-    """Return a plate whose gray values are about equally frequent, uint8.
-
-    A value becomes the fraction of darker pixels, of those that are not the darkest. A plate of
-    one value becomes black.
-
-    Parameters
-    ----------
-    plate : ndarray of uint8, shape (H, W)
-
-    Examples
-    --------
-    >>> equalized(np.array([[10, 10, 10], [20, 30, 30]], np.uint8)).tolist()
-    [[0, 0, 0], [85, 255, 255]]
-    """
+    """Return a plate whose gray values are about equally frequent, uint8."""
+    # A value becomes the fraction of darker pixels, of those that are not the darkest. A plate of
+    # one value becomes black.
     import cv2
 
     if plate.min() == plate.max():

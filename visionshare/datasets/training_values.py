@@ -24,29 +24,7 @@ _TOO_DARK, _TOO_BRIGHT = 1 / 16, 2.0
 
 @dataclass(frozen=True)
 class TrainingValues:
-    """The values of the training images: the measure of those of later images.
-
-    Parameters
-    ----------
-    low, high : float, default 0 and 255
-        The lowest and the highest value.
-    kind : {"bytes", "whole", "other"}, default "bytes"
-        What numbers training had: bytes and pictures, whole numbers of other types, or others.
-    arrays : {"pictures", "rasters", "numbers"}, default "pictures"
-        What a later array of the shape of the classifier's images is: a picture, which is prepared
-        like a file; an image that is prepared already, whose values are only scaled to bytes; or
-        numbers that the features see as they are.
-
-    Raises
-    ------
-    InputError
-        If a value is not accepted.
-
-    Examples
-    --------
-    >>> TrainingValues(0.0, 16.0, "other").to_values()
-    {'low': 0.0, 'high': 16.0, 'kind': 'other', 'arrays': 'pictures'}
-    """
+    """The values of the training images: the measure of those of later images."""
 
     low: float = 0.0
     high: float = 255.0
@@ -77,13 +55,7 @@ class TrainingValues:
 
     @staticmethod
     def from_values(values: Any) -> TrainingValues | None:
-        """Return what :meth:`to_values` described; None for None.
-
-        Raises
-        ------
-        InputError
-            If it is no such description.
-        """
+        """Return what :meth:`to_values` described; None for None."""
         if values is None:
             return None
         names = {field.name for field in fields(TrainingValues)}
@@ -92,15 +64,8 @@ class TrainingValues:
         return TrainingValues(**values)
 
     def check(self, arrays: Sequence[np.ndarray]) -> None:
-        """Refuse values that are certainly of another unit; warn of those that seem to be.
-
-        Images that are black may be of any unit.
-
-        Raises
-        ------
-        InputError
-            If there are bytes where training had fractions, or fractions where it had bytes.
-        """
+        """Refuse values that are certainly of another unit; warn of those that seem to be."""
+        # Images that are black may be of any unit.
         filled = [array for array in arrays if array.size and array.dtype not in self._known]
         highest = max((float(array.max()) for array in filled), default=0.0)
         if self.arrays == "pictures":

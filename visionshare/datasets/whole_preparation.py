@@ -18,10 +18,7 @@ _PLACES = 256
 
 
 class WholeSteps(NamedTuple):
-    """The steps that are done, see :class:`visionshare.datasets.Preprocessing`.
-
-    ``threshold`` is a whole number of 2^-16, ``margin`` one of pixels.
-    """
+    """The steps that are done, see :class:`visionshare.datasets.Preprocessing`."""
 
     polarity: str
     contrast: bool
@@ -33,36 +30,14 @@ class WholeSteps(NamedTuple):
 
 
 def whole_threshold(threshold: float) -> int:
-    """Return a threshold between 0 and 1 as a whole number of 2^-16, at least 1.
-
-    Examples
-    --------
-    >>> whole_threshold(0.5)
-    32768
-    """
+    """Return a threshold between 0 and 1 as a whole number of 2^-16, at least 1."""
     return max(1, round(threshold * 2**THRESHOLD_BITS))
 
 
 def prepared(
     picture: np.ndarray, size: tuple[int, int] | None, steps: WholeSteps
 ) -> tuple[np.ndarray, Box, Box]:
-    """Return the raster of a picture, which part it shows, and where that lies in the raster.
-
-    Parameters
-    ----------
-    picture : ndarray of shape (H, W) or (H, W, 3), uint8
-    size : tuple of int, optional
-        Height and width of the raster; those of the part when omitted.
-    steps : WholeSteps
-
-    Examples
-    --------
-    >>> picture = np.full((6, 5), 200, np.uint8)
-    >>> picture[1:5, 2:4] = 40
-    >>> steps = WholeSteps("automatic", True, True, 20_000, "box", 1, "box")
-    >>> prepared(picture, (6, 4), steps)[0][:, 1].tolist()
-    [0, 255, 255, 255, 255, 0]
-    """
+    """Return the raster of a picture, which part it shows, and where that lies in the raster."""
     values, (top, bottom, left, right) = _values_and_part(to_gray(picture), steps)
     part = values[picture[top:bottom, left:right]]
     if size is None:

@@ -20,20 +20,7 @@ T = TypeVar("T")
 
 
 class PartitionedActive(ActiveSet):
-    """An active set in each partition, and their sums.
-
-    Where :class:`visionshare.solvers.ActiveSet` returns numbers for each example, this returns
-    :class:`visionshare.distributed.engine.Rows`; where it takes them, this takes those.
-
-    Parameters
-    ----------
-    engine : Engine
-    make : callable
-        Makes the active set of a partition.
-    y, omega : ndarray of shape (m,)
-    n_classes : int
-    dtype : numpy dtype
-    """
+    """An active set in each partition, and their sums."""
 
     def __init__(
         self,

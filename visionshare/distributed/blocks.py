@@ -24,18 +24,7 @@ _PARTITIONS, _ROWS = 16, 1 << 16
 
 @dataclass(frozen=True)
 class ColumnSettings:
-    """What all blocks share; it is sent to a worker once.
-
-    Attributes
-    ----------
-    family : FeatureFamily, optional
-        Fitted; none for blocks that are columns already.
-    dtype : {"float32", "float16", "float64"}, default "float32"
-    memory : int, optional
-        Bytes that a process may use for columns: half of them for those in memory. Partitions of
-        images that do not fit any more are kept in shards on the process's disk, evaluated when
-        they are asked for. All are in memory when omitted.
-    """
+    """What all blocks share; it is sent to a worker once."""
 
     family: Any = None
     dtype: str = "float32"
@@ -43,17 +32,7 @@ class ColumnSettings:
 
 
 class Room(NamedTuple):
-    """What a process has for the columns of one more partition.
-
-    Attributes
-    ----------
-    memory : int or None
-        Bytes that are left for columns in memory; None for any number.
-    folder : pathlib.Path or None
-        For shards; None for the system's.
-    n_jobs : int
-        Threads.
-    """
+    """What a process has for the columns of one more partition."""
 
     memory: int | None
     folder: Path | None
@@ -61,13 +40,7 @@ class Room(NamedTuple):
 
     @classmethod
     def left(cls, settings: ColumnSettings, held: int, folder: Path | None, n_jobs: int) -> Room:
-        """Return what is left where so many bytes of columns are in memory.
-
-        Examples
-        --------
-        >>> Room.left(ColumnSettings(memory=1000), 100, None, 1).memory
-        400
-        """
+        """Return what is left where so many bytes of columns are in memory."""
         memory = settings.memory
         left = None if memory is None else max(0, memory // _IN_MEMORY - held)
         return cls(left, folder, n_jobs)
@@ -123,32 +96,12 @@ def _in_shards(settings: ColumnSettings, images: np.ndarray, room: Room) -> Colu
 
 
 def partition_bounds(m: int, partitions: int | None = None) -> np.ndarray:
-    """Return where each of nearly equal partitions of m rows begins, and the end, (n + 1,).
-
-    Parameters
-    ----------
-    m : int
-    partitions : int, optional
-        16 when omitted, or as many as make no partition longer than 65536 rows.
-
-    Examples
-    --------
-    >>> partition_bounds(10, 4).tolist()
-    [0, 3, 5, 8, 10]
-    >>> len(partition_bounds(10_000_000)) - 1
-    153
-    """
+    """Return where each of nearly equal partitions of m rows begins, and the end, (n + 1,)."""
     n = max(_PARTITIONS, -(-m // _ROWS)) if partitions is None else partitions
     n = max(1, min(n, m))
     return np.array([-(-i * m // n) for i in range(n + 1)], np.int64)
 
 
 def bounds_of(sizes: Any) -> np.ndarray:
-    """Return where each partition of given sizes begins, and the end.
-
-    Examples
-    --------
-    >>> bounds_of([3, 4]).tolist()
-    [0, 3, 7]
-    """
+    """Return where each partition of given sizes begins, and the end."""
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))])

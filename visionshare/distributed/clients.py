@@ -26,17 +26,7 @@ _MEMORY_KEPT = {
 
 
 def check_cluster(workers: int | None, scheduler: str | None) -> None:
-    """Check what :func:`cluster_client` is asked for; nothing is started.
-
-    Raises
-    ------
-    InputError
-        If both are given, or the number of processes is none.
-
-    Examples
-    --------
-    >>> check_cluster(2, None)
-    """
+    """Check what :func:`cluster_client` is asked for; nothing is started."""
     if workers is not None and scheduler is not None:
         raise InputError("--workers", workers, "one of --workers and --scheduler")
     if workers is not None and workers < 1:

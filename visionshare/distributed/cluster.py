@@ -21,22 +21,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ClusterEngine(Engine):
-    """Partitions on workers: one actor a worker holds those of it.
-
-    A worker that is lost loses its partitions. They are placed on others, or on the one that was
-    started in its place, and the requests that they need are carried out again.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    blocks : sequence of Block
-        A partition each; they are kept, or name what can be read again.
-    bounds : ndarray of int64, shape (n + 1,)
-        Where each partition begins among all examples, and the end.
-    settings : ColumnSettings
-        Sent to each worker once.
-    waits : Bounds, optional
-    """
+    """Partitions on workers: one actor a worker holds those of it."""
 
     def __init__(
         self,

@@ -353,12 +353,7 @@ def _bytes(memory: str | int | None) -> int | None:
 
 
 def check_shapes(shapes: Sequence[tuple[int, int]], bounds: np.ndarray) -> None:
-    """Raise an InputError where partitions have other columns, or other rows than was said.
-
-    Examples
-    --------
-    >>> check_shapes([(3, 5), (2, 5)], bounds_of([3, 2]))
-    """
+    """Raise an InputError where partitions have other columns, or other rows than was said."""
     widths = sorted({d for _, d in shapes})
     if len(widths) != 1:
         raise InputError("blocks", f"blocks of {widths} columns", "the same columns in each")

@@ -30,16 +30,7 @@ class Record:
 
 
 class Rows:
-    """Numbers for each example that stay in the partitions: columns, scores, residuals.
-
-    Sums and multiples are made there when they are needed. To get them all in one place is an
-    error: a learner that asks for that does not work on partitions.
-
-    Attributes
-    ----------
-    shape : tuple of int, or None
-        Of all partitions together, where it is known.
-    """
+    """Numbers for each example that stay in the partitions: columns, scores, residuals."""
 
     # NumPy's numbers leave ``number * rows`` to this class.
     __array_ufunc__ = None
@@ -75,13 +66,7 @@ def _multiplied(values: Any, factor: Any) -> Any:
 
 
 class Engine(ABC):
-    """Partitions of examples, and the requests that are given to all of them.
-
-    Parameters
-    ----------
-    bounds : ndarray of int64, shape (n + 1,)
-        Where each partition begins among all examples, and the end.
-    """
+    """Partitions of examples, and the requests that are given to all of them."""
 
     def __init__(self, bounds: np.ndarray) -> None:
         self.bounds = bounds
@@ -192,14 +177,7 @@ def _listed(function: Callable[..., Any], *args: Any) -> list[Any]:
 
 
 class LocalEngine(Engine):
-    """All partitions in this process.
-
-    Parameters
-    ----------
-    host : Host
-        Has all partitions.
-    bounds : ndarray of int64, shape (n + 1,)
-    """
+    """All partitions in this process."""
 
     def __init__(self, host: Host, bounds: np.ndarray) -> None:
         super().__init__(bounds)

@@ -52,18 +52,7 @@ THREADS = _Threads()
 
 @dataclass(frozen=True)
 class Request:
-    """A function that each partition is to call.
-
-    Attributes
-    ----------
-    number : int
-        Unique, ascending; the slot of the result.
-    kind : str
-        "rows": the result stays; "change": there is none; otherwise a key of :data:`JOINS`.
-    function : callable
-    args : tuple
-        May hold slots, pieces and :data:`THREADS`.
-    """
+    """A function that each partition is to call."""
 
     number: int
     kind: str
@@ -77,28 +66,7 @@ class Request:
 
 
 class Host:
-    """Partitions of one process.
-
-    Parameters
-    ----------
-    n : int
-        Partitions of the whole tree.
-    settings : ColumnSettings
-        How blocks become columns.
-    n_jobs : int, optional
-        Threads; those of the Dask worker when omitted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare.columns import ArrayColumns
-    >>> from visionshare.distributed.blocks import ArrayBlock
-    >>> host = Host(1, ColumnSettings(), 1)
-    >>> host.place(0, ArrayBlock(np.array([[1.0, 2.0]])))
-    (1, 2)
-    >>> host.run([Request(1, "sum", ArrayColumns.correlate, (Slot(COLUMNS), np.ones((1, 1))))])
-    {(0, 0): array([[1.], [2.]])}
-    """
+    """Partitions of one process."""
 
     def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
         self._n, self._settings = n, settings
@@ -124,25 +92,9 @@ class Host:
         freed: Iterable[int] = (),
         numbers: Sequence[int] | None = None,
     ) -> dict[Node, Any]:
-        """Carry out requests in each partition, and return the joined results of the last one.
-
-        Requests that leave or change something are carried out once: where an earlier call failed
-        or was interrupted, the same ones may be given again.
-
-        Parameters
-        ----------
-        requests : sequence of Request
-            Only the last may ask for a sum.
-        freed : iterable of int
-            Slots to empty afterwards.
-        numbers : sequence of int, optional
-            Partitions; all of the host when omitted.
-
-        Raises
-        ------
-        Missing
-            If a partition is not here.
-        """
+        """Carry out requests in each partition, and return the joined results of the last one."""
+        # Requests that leave or change something are carried out once: where an earlier call
+        # failed or was interrupted, the same ones may be given again.
         numbers = sorted(self._slots) if numbers is None else sorted(numbers)
         lost = [number for number in numbers if number not in self._slots]
         if lost or not numbers:

@@ -43,16 +43,7 @@ _STEPPED, _ENDED, _BROKEN = "stepped", "ended", "broken"
 def in_one_process(
     function: InStep, parts: Sequence[Any], args: tuple[Any, ...], n_jobs: int = 1
 ) -> Generator[Any, Any, None]:
-    """Yield what a function yields that has all parts here, each step as a worker takes it.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a group, the parts by number, the arguments, and the threads.
-    parts : sequence
-    args : tuple
-    n_jobs : int, default 1
-    """
+    """Yield what a function yields that has all parts here, each step as a worker takes it."""
     group = SingleProcessGroup(len(parts))
     sent = None
     with closing(function(group, dict(enumerate(parts)), *args, n_jobs)) as steps:
@@ -73,29 +64,9 @@ def in_lockstep(
     args: tuple[Any, ...],
     waits: Bounds | None = None,
 ) -> Generator[Any, Any, None]:
-    """Yield what a function yields on the workers of a cluster, all of which call it.
-
-    Each worker has some of the parts. Where one is lost, all begin again from the records that the
-    function has yielded so far.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    function : callable
-        Of a module. It takes a group, the worker's parts by number, the arguments, and the worker's
-        threads. It yields what it begins with, is sent a list of records, and yields those that
-        follow them; it must do the same on all workers.
-    parts : sequence
-        Sent to the workers that hold them.
-    args : tuple
-    waits : Bounds, optional
-        How long a cluster is waited for; an answer is a record.
-
-    Raises
-    ------
-    ClusterError
-        If workers are lost again and again.
-    """
+    """Yield what a function yields on the workers of a cluster, all of which call it."""
+    # Each worker has some of the parts. Where one is lost, all begin again from the records that
+    # the function has yielded so far.
     placement = Placement(current_client(client), parts, Member, (), waits)
     workers = _Workers(placement, function, args)
     try:
@@ -114,13 +85,7 @@ def in_lockstep(
 
 
 class _Workers:
-    """All workers that have a part, and the function that they are in.
-
-    Attributes
-    ----------
-    losses : int
-        How often in a row the group broke.
-    """
+    """All workers that have a part, and the function that they are in."""
 
     def __init__(self, placement: Placement, function: InStep, args: tuple[Any, ...]) -> None:
         self._placement, self._function, self._args = placement, function, args

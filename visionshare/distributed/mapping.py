@@ -21,23 +21,7 @@ _AHEAD = 3
 
 
 class ClusterMap:
-    """Calls a function on workers: the results come in order, each exactly once.
-
-    The function is called with what :attr:`make` returned on the worker, once a worker, and an
-    item. Items of a worker that is lost are done again elsewhere; a result is handed over once.
-    Few items are under way at a time, however many there are.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    waits : Bounds, optional
-        How long is waited for workers and answers.
-
-    Examples
-    --------
-    >>> ClusterMap(client=None).client is None
-    True
-    """
+    """Calls a function on workers: the results come in order, each exactly once."""
 
     def __init__(self, client: Any, waits: Bounds | None = None) -> None:
         self.client, self.waits = client, waits or Bounds()
@@ -49,22 +33,7 @@ class ClusterMap:
         arguments: tuple[Any, ...],
         items: Iterable[Item],
     ) -> Iterator[Result]:
-        """Yield ``function(make(*arguments), item)`` for each item.
-
-        Parameters
-        ----------
-        function, make : callable
-            Of a module, so that workers find them by name; ``function`` changes nothing.
-        arguments : tuple
-            Of ``make``; sent once.
-        items : iterable
-
-        Raises
-        ------
-        ClusterError
-            If the scheduler, or every worker, is lost, or an item ends the worker that has it
-            again and again.
-        """
+        """Yield ``function(make(*arguments), item)`` for each item."""
         shared = self.client.submit(make, *arguments, pure=False)
         remaining, pending = iter(items), deque[Any]()
         try:

@@ -15,19 +15,7 @@ __all__ = ["Bounds", "Placement", "awaited", "connected", "tells_of_loss"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long a cluster is waited for, in seconds.
-
-    Attributes
-    ----------
-    workers : float, default 120
-        Until there is a worker, when all are gone.
-    answer : float, default 3600
-        Until a worker that is alive has carried out a request.
-    look : float, default 1
-        Between two looks at which workers are alive, while one is waited for.
-    losses : int, default 20
-        How often in a row workers may be lost before a request is given up.
-    """
+    """How long a cluster is waited for, in seconds."""
 
     workers: float = 120.0
     answer: float = 3600.0
@@ -36,27 +24,7 @@ class Bounds:
 
 
 class Placement:
-    """Parts on workers: one actor a worker holds those of it.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    parts : sequence
-        They are kept, or name what can be read again: those of a worker that is lost are placed
-        anew.
-    actor : type
-        Its method ``place_all`` takes pairs of a number and a part.
-    args : tuple
-        Of the actor; sent to each worker once.
-    waits : Bounds, optional
-
-    Attributes
-    ----------
-    place_of : dict of int to str
-        The worker's address of each part.
-    placed : dict
-        What ``place_all`` has returned for each part.
-    """
+    """Parts on workers: one actor a worker holds those of it."""
 
     def __init__(
         self,
@@ -209,13 +177,7 @@ class _Actor:
 
 
 def awaited(future: Any, seconds: float) -> Any:
-    """Return what a future of Dask gives.
-
-    Raises
-    ------
-    TimeoutError
-        If it is not there in time.
-    """
+    """Return what a future of Dask gives."""
     try:
         return future.result(timeout=seconds)
     except UnboundLocalError as error:
@@ -242,13 +204,7 @@ def tells_of_loss(error: Exception) -> bool:
 
 
 def connected(client: Any) -> dict[str, int]:
-    """Return the workers of a client's cluster, with their threads.
-
-    Raises
-    ------
-    ClusterError
-        If the scheduler does not answer.
-    """
+    """Return the workers of a client's cluster, with their threads."""
     try:
         return dict(client.nthreads())
     except (OSError, ValueError, TypeError, RuntimeError) as error:

@@ -27,27 +27,13 @@ _MEETING, _STEP = 60.0, 300.0
 
 
 class ProcessGroup(ABC):
-    """Processes with parts, seen from one of them.
-
-    Attributes
-    ----------
-    n : int
-        Parts of all processes together.
-    leads : bool
-        Whether this process is the first.
-    """
+    """Processes with parts, seen from one of them."""
 
     n: int
     leads: bool = True
 
     def total(self, values: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return the sum of all parts' arrays, which have one shape and type.
-
-        Parameters
-        ----------
-        values : mapping of int to ndarray
-            Of this process's parts, by number.
-        """
+        """Return the sum of all parts' arrays, which have one shape and type."""
         nodes = joined({(0, i): values[i] for i in sorted(values)}, self.n, JOINS["sum"])
         return self._root(nodes)
 
@@ -65,13 +51,7 @@ class ProcessGroup(ABC):
 
 
 class SingleProcessGroup(ProcessGroup):
-    """A group of one process, which has all parts.
-
-    Examples
-    --------
-    >>> SingleProcessGroup(2).total({0: np.ones(1), 1: np.ones(1)})
-    array([2.])
-    """
+    """A group of one process, which has all parts."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -87,19 +67,7 @@ class SingleProcessGroup(ProcessGroup):
 
 
 class GroupMember(NamedTuple):
-    """The place of a process in a group.
-
-    Attributes
-    ----------
-    parts : tuple of tuple of int
-        Of each process, the first leads.
-    rank : int
-        Of the process, the first has 0.
-    leader : tuple of str and int
-        Host and port on which the first listens.
-    key : bytes
-        Shown by whoever connects.
-    """
+    """The place of a process in a group."""
 
     parts: tuple[tuple[int, ...], ...]
     rank: int
@@ -108,19 +76,7 @@ class GroupMember(NamedTuple):
 
 
 class ConnectedProcessGroup(ProcessGroup):
-    """A group of several processes, from one of them.
-
-    Parameters
-    ----------
-    member : GroupMember
-    listening : socket.socket, optional
-        Of the process that leads.
-
-    Raises
-    ------
-    ConnectionError
-        If a process is not there in time, or goes away: that of every method.
-    """
+    """A group of several processes, from one of them."""
 
     def __init__(self, member: GroupMember, listening: socket.socket | None = None) -> None:
         self.parts, self.n = member.parts, sum(map(len, member.parts))
@@ -183,14 +139,7 @@ def _nodes_of(parts: Sequence[int], n: int) -> list[Node]:
 
 
 def listener(host: str) -> socket.socket:
-    """Return a socket that listens at a free port.
-
-    Examples
-    --------
-    >>> with listener("127.0.0.1") as one:
-    ...     one.getsockname()[1] > 0
-    True
-    """
+    """Return a socket that listens at a free port."""
     return socket.create_server((host, 0))
 
 

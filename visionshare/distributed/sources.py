@@ -26,15 +26,7 @@ __all__ = ["DelayedBlock", "blocks_of", "current_client"]
 
 @dataclass(frozen=True)
 class DelayedBlock:
-    """A block that the worker computes by itself whenever it is placed there.
-
-    Attributes
-    ----------
-    delayed : dask.delayed.Delayed
-        Of an array; pure, so that a worker that takes over computes the same.
-    is_table : bool
-        Whether the array has features already, or images.
-    """
+    """A block that the worker computes by itself whenever it is placed there."""
 
     delayed: Any
     is_table: bool
@@ -50,14 +42,7 @@ class DelayedBlock:
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """A file of pictures that the worker reads by itself, wherever it is stored.
-
-    Attributes
-    ----------
-    shard : Shard
-    reading : Reading
-        How its pictures become images.
-    """
+    """A file of pictures that the worker reads by itself, wherever it is stored."""
 
     shard: Shard
     reading: Reading
@@ -69,13 +54,7 @@ class StoredBlock:
 
 
 def current_client(client: Any) -> Any:
-    """Return a client, or the current one for None.
-
-    Raises
-    ------
-    InputError
-        If there is none, or Dask is not installed.
-    """
+    """Return a client, or the current one for None."""
     try:
         from distributed import Client, get_client
     except ImportError:
@@ -94,23 +73,7 @@ def current_client(client: Any) -> Any:
 def blocks_of(
     values: Any, client: Any, partitions: int | None, is_table: bool
 ) -> tuple[Sequence[Block], np.ndarray]:
-    """Return a block for each partition, and where each begins among all rows, and the end.
-
-    Parameters
-    ----------
-    values : ndarray, dask array, sequence of delayed arrays, or StoredPictures
-    client : distributed.Client
-        Counts the rows of blocks that do not say them.
-    partitions : int, optional
-        Of an array in memory.
-    is_table : bool
-        Whether these are features, or images.
-
-    Raises
-    ------
-    InputError
-        If the values are nothing of these.
-    """
+    """Return a block for each partition, and where each begins among all rows, and the end."""
     if isinstance(values, StoredPictures):
         if partitions is not None or is_table:
             raise InputError("images", "stored pictures", "no partitions: their files are they")

@@ -31,21 +31,7 @@ JOINS: dict[str, Callable[[Any, Any], Any]] = {"sum": _sum, "max": _largest}
 
 
 def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> dict[Node, Any]:
-    """Return what is left when all nodes are joined whose other half is there.
-
-    Parameters
-    ----------
-    nodes : dict of (level, index) to values
-    n : int
-        Partitions of the tree.
-    join : callable
-        Of the values of the left and the right half.
-
-    Examples
-    --------
-    >>> joined({(0, 0): 1, (0, 1): 2, (0, 3): 8, (0, 4): 16}, 5, lambda a, b: a + b)
-    {(1, 0): 3, (0, 3): 8, (2, 1): 16}
-    """
+    """Return what is left when all nodes are joined whose other half is there."""
     nodes, level, width = dict(nodes), 0, n
     while width > 1:
         for index in range(0, width, 2):
@@ -60,12 +46,6 @@ def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> d
 
 
 def root(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> Any:
-    """Return the value of all partitions.
-
-    Examples
-    --------
-    >>> root({(1, 0): 3, (0, 2): 4}, 3, lambda a, b: a + b)
-    7
-    """
+    """Return the value of all partitions."""
     (value,) = joined(nodes, n, join).values()
     return value

@@ -31,20 +31,7 @@ class _BlockElsewhere(TaskBlock):
 
 
 class PartitionedTasks(TaskProblem):
-    """A problem of tasks in each partition, and their sums.
-
-    Where :class:`visionshare.solvers.TaskProblem` returns numbers for each example, this returns
-    :class:`visionshare.distributed.engine.Rows`; where it takes them, this takes those. All tasks
-    have the same examples.
-
-    Parameters
-    ----------
-    engine : Engine
-    make : callable
-        Makes the problem of a partition, of an executor and of arrays with a row an example.
-    examples : sequence of ndarray
-        Such arrays, of all examples; weights are the last.
-    """
+    """A problem of tasks in each partition, and their sums."""
 
     def __init__(
         self, engine: Engine, make: Callable[..., TaskProblem], examples: Sequence[np.ndarray]

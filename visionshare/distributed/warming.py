@@ -31,12 +31,8 @@ def warm_workers(client: Any) -> None:
 
 
 def warm() -> None:
-    """Import the solvers; compile, or load from the cache, the kernels of columns in all dtypes.
-
-    Examples
-    --------
-    >>> warm()
-    """
+    """Import the solvers."""
+    # compile, or load from the cache, the kernels of columns in all dtypes.
     importlib.import_module("visionshare.solvers.active_set")
     from visionshare.columns import ArrayColumns
 

@@ -91,13 +91,7 @@ def write_onnx(program: OnnxProgram, out: Path, argument: str = "out") -> Path:
 
 @contextmanager
 def written(out: Path, argument: str, kind: str) -> Iterator[None]:
-    """Turn what goes wrong where a block writes into an error that names the argument.
-
-    Raises
-    ------
-    InputError
-        If the file or folder cannot be written to.
-    """
+    """Turn what goes wrong where a block writes into an error that names the argument."""
     try:
         yield
     except StorageError:

@@ -19,22 +19,9 @@ __all__ = ["cached_library", "library_folder"]
 
 
 def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Return the shared library of a program, compiled unless the cache has it.
-
-    Its name is the digest of the source, the compiler with its version and flags, and the
-    instructions of this processor: a home folder may be shared by several machines.
-
-    Parameters
-    ----------
-    program : CProgram
-    cache_dir : path-like, optional
-        As in :func:`library_folder`.
-
-    Raises
-    ------
-    ExportError
-        If there is no C compiler or it fails, or others can write to the folder.
-    """
+    """Return the shared library of a program, compiled unless the cache has it."""
+    # Its name is the digest of the source, the compiler with its version and flags, and the
+    # instructions of this processor: a home folder may be shared by several machines.
     header, source, batch = f"{program.name}.h", f"{program.name}.c", batch_source(program.name)
     parts = [program.files[header], program.files[source], batch]
     parts += [*compiler(), *FLAGS, target_macros()]
@@ -63,25 +50,7 @@ def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None =
 
 
 def library_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Return a folder for libraries that nobody else can write to, made where it is missing.
-
-    Parameters
-    ----------
-    cache_dir : path-like, optional
-        The folder. When omitted, ``compiled`` in the user's cache for visionshare; where that
-        cannot be written to, ``visionshare-UID`` in the folder of temporary files.
-
-    Raises
-    ------
-    ExportError
-        If it cannot be written to, belongs to somebody else, or others can write to it.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     library_folder(Path(folder) / "compiled").name
-    'compiled'
-    """
+    """Return a folder for libraries that nobody else can write to, made where it is missing."""
     if cache_dir is not None:
         return _usable(Path(cache_dir))
     try:

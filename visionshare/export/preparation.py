@@ -40,24 +40,7 @@ class _Rectangle(ctypes.Structure):
 
 
 class CompiledPreparation:
-    """The C of a preparation, compiled for this machine.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    program : CProgram
-        Of :func:`visionshare.export.c.preparation.with_preparation`.
-
-    Raises
-    ------
-    ExportError
-        If there is no C compiler or it fails.
-
-    Examples
-    --------
-    >>> prepare = CompiledPreparation(model, program)  # doctest: +SKIP
-    >>> image = prepare(frame, "yuyv", (10, 20, 96, 96))  # doctest: +SKIP
-    """
+    """The C of a preparation, compiled for this machine."""
 
     def __init__(self, classifier: CompactClassifier, program: CProgram) -> None:
         self._shape = classifier.image_shape
@@ -79,20 +62,7 @@ class CompiledPreparation:
         self._prepare.restype = ctypes.c_int
 
     def __call__(self, frame: np.ndarray, kind: str, part: tuple[int, int, int, int]) -> np.ndarray:
-        """Return the raster of a part of a frame.
-
-        Parameters
-        ----------
-        frame, kind
-            As for :func:`visionshare.datasets.frames.gray_of_frame`.
-        part : tuple of int
-            First row and column, height and width.
-
-        Raises
-        ------
-        InputError
-            If the part is empty, too large or not in the frame.
-        """
+        """Return the raster of a part of a frame."""
         frame = np.ascontiguousarray(frame)
         height, stride = frame.shape
         width = stride // FRAMES[kind]
@@ -110,13 +80,7 @@ class CompiledPreparation:
 
 
 def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a frame that shows a light or dark blot on noisy paper.
-
-    Examples
-    --------
-    >>> frame_of_noise("yuyv", 5, 7, np.random.default_rng(0)).shape
-    (5, 14)
-    """
+    """Return a frame that shows a light or dark blot on noisy paper."""
     paper, ink = rng.integers(0, 256, 2)
     frame = np.full((height, width * FRAMES[kind]), paper, np.int64)
     top, left = rng.integers(0, height), rng.integers(0, frame.shape[1])
@@ -126,13 +90,7 @@ def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator)
 
 
 def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
-    """Compare the C with Python on frames of every format; return how many were compared.
-
-    Raises
-    ------
-    ExportError
-        If there is no C compiler, it fails, or a value differs.
-    """
+    """Compare the C with Python on frames of every format; return how many were compared."""
     prepare, rng = CompiledPreparation(classifier, program), np.random.default_rng(0)
     size = classifier.image_shape[:2]
     for kind in FRAMES:
@@ -149,24 +107,7 @@ def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
 
 
 def check_onnx_preparation(classifier: CompactClassifier, program: OnnxProgram) -> int:
-    """Compare a model's preparation with Python's on pictures; return how many were compared.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    program : OnnxProgram
-        That prepares pictures.
-
-    Raises
-    ------
-    ExportError
-        If onnxruntime is missing or a value differs.
-
-    Examples
-    --------
-    >>> check_onnx_preparation(model, program)  # doctest: +SKIP
-    40
-    """
+    """Compare a model's preparation with Python's on pictures; return how many were compared."""
     rng, pictures = np.random.default_rng(0), []
     channels = 3 if classifier.picture_mode == "color" else 1
     for _ in range(_CHECKED * len(FRAMES)):

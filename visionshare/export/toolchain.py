@@ -21,13 +21,7 @@ _SECONDS = 300
 
 
 def compiler() -> list[str]:
-    """Return the command of the C compiler: ``$CC``, else cc, gcc or clang.
-
-    Raises
-    ------
-    ExportError
-        If there is none.
-    """
+    """Return the command of the C compiler: ``$CC``, else cc, gcc or clang."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
         # A path of Windows has backslashes, which are none of a shell.
         words = [name] if shutil.which(name) else shlex.split(name)
@@ -37,13 +31,7 @@ def compiler() -> list[str]:
 
 
 def run_compiler(arguments: Sequence[str | Path]) -> str:
-    """Run the compiler with these arguments and return its standard output.
-
-    Raises
-    ------
-    ExportError
-        If there is none or it fails.
-    """
+    """Run the compiler with these arguments and return its standard output."""
     return _output([*compiler(), *map(str, arguments)])
 
 
@@ -65,15 +53,8 @@ def _output(command: list[str]) -> str:
 
 
 def target_macros() -> str:
-    """Return what the compiler predefines: its version and this processor's instructions.
-
-    A compiler is asked once per process.
-
-    Raises
-    ------
-    ExportError
-        If there is no compiler or it fails.
-    """
+    """Return what the compiler predefines: its version and this processor's instructions."""
+    # A compiler is asked once per process.
     return _target_macros(tuple(compiler()))
 
 
@@ -96,10 +77,8 @@ class ObjectSize(NamedTuple):
 
 
 def section_sizes(path: Path) -> ObjectSize | None:
-    """Return the sizes of an object file.
-
-    None where there is no program ``size``, or its output has another form.
-    """
+    """Return the sizes of an object file."""
+    # None where there is no program ``size``, or its output has another form.
     if shutil.which("size") is None:
         return None
     result = subprocess.run(["size", str(path)], capture_output=True, encoding="utf-8", check=False)

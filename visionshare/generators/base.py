@@ -456,10 +456,8 @@ class FeatureFamily(Parameters, Costs):
         return other
 
     def _see(self, images: Any) -> Any:
-        """Take on the shape of one image; return the images checked, (n, H, W, C).
-
-        Images that are computed when they are asked for stay so.
-        """
+        """Take on the shape of one image; return the images checked, (n, H, W, C)."""
+        # Images that are computed when they are asked for stay so.
         computed = isinstance(images, ComputedImages)
         images = images if computed else np.asarray(images)
         checked = images.raster() if computed else check_images(images)

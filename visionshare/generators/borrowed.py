@@ -13,25 +13,11 @@ __all__ = ["borrowed"]
 
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:
-    """Return a view of an array, in a kernel, whose slices count no references.
-
-    Each slice of an array changes the array's counter, atomically: in an inner loop that costs
-    more than what the loop computes, and threads that slice one array wait for each other.
-
-    A function may borrow only its own parameters: its caller keeps them until it returns. An
-    array that the function made itself could be freed while the view is in use.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from numba import njit
-    >>> @njit
-    ... def second(values):
-    ...     values = borrowed(values)
-    ...     return values[1:][0]
-    >>> second(np.arange(3))
-    1
-    """
+    """Return a view of an array, in a kernel, whose slices count no references."""
+    # Each slice of an array changes the array's counter, atomically: in an inner loop that costs
+    # more than what the loop computes, and threads that slice one array wait for each other. A
+    # function may borrow only its own parameters: its caller keeps them until it returns. An
+    # array that the function made itself could be freed while the view is in use.
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         make = make_array(signature.args[0])

@@ -42,26 +42,7 @@ Ids = np.ndarray | None
 def check_whole(
     name: str, value: Any, least: int = 1, most: int | None = None, optional: bool = False
 ) -> None:
-    """Raise an InputError unless a parameter is a whole number in a range.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    value : object
-    least : int, default 1
-    most : int, optional
-        Without limit when omitted.
-    optional : bool, default False
-        Whether None is accepted too.
-
-    Examples
-    --------
-    >>> check_whole("n_filters", 3)
-    >>> check_whole("n_filters", 0)
-    Traceback (most recent call last):
-    visionshare.errors.InputError: n_filters: got 0; accepted: a whole number of at least 1
-    """
+    """Raise an InputError unless a parameter is a whole number in a range."""
     if optional and value is None:
         return
     whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -71,70 +52,32 @@ def check_whole(
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise an InputError unless a parameter is True or False.
-
-    Examples
-    --------
-    >>> check_flag("squares", True)
-    """
+    """Raise an InputError unless a parameter is True or False."""
     if not isinstance(value, bool):
         raise InputError(name, value, "true or false")
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> None:
-    """Raise an InputError unless a parameter is one of a few names.
-
-    Examples
-    --------
-    >>> check_choice("pooling", "max", ("sum", "max"))
-    """
+    """Raise an InputError unless a parameter is one of a few names."""
     if not isinstance(value, str) or value not in known:
         raise InputError(name, value, choices(value, known))
 
 
 def check_fraction(name: str, value: Any) -> None:
-    """Raise an InputError unless a parameter is a number above 0 and at most 1.
-
-    Examples
-    --------
-    >>> check_fraction("fraction", 0.1)
-    """
+    """Raise an InputError unless a parameter is a number above 0 and at most 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= 1:
         raise InputError(name, value, "a fraction above 0 and at most 1")
 
 
 def check_positive(name: str, values: Any) -> None:
-    """Raise an InputError unless a parameter is a list of one or more finite numbers above 0.
-
-    Examples
-    --------
-    >>> check_positive("widths", (2.0, 4.9))
-    """
+    """Raise an InputError unless a parameter is a list of one or more finite numbers above 0."""
     listed = isinstance(values, (list, tuple, np.ndarray)) and len(values) > 0
     if not listed or not all(isinstance(v, Real) and 0 < float(v) < np.inf for v in values):
         raise InputError(name, values, "a list of one or more numbers above 0")
 
 
 def check_memory(name: str, value: Any, needed: float, available: int | None = None) -> None:
-    """Raise an InputError where what a parameter asks for does not fit into memory.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    value : object
-    needed : float
-        Bytes, estimated.
-    available : int, optional
-        Bytes; those that the bound in force leaves, or this machine has, when omitted.
-
-    Examples
-    --------
-    >>> check_memory("grid", 4, 1 << 20)
-    >>> check_memory("grid", 100_000, 3 << 40, 1 << 30)
-    Traceback (most recent call last):
-    visionshare.errors.InputError: grid: got 100000; accepted: less: it takes about 3.0 TiB ...
-    """
+    """Raise an InputError where what a parameter asks for does not fit into memory."""
     available = memory_room() if available is None else available
     if needed > available:
         sizes = f"it takes about {size_text(needed)} of memory; there are {size_text(available)}"
@@ -142,26 +85,14 @@ def check_memory(name: str, value: Any, needed: float, available: int | None = N
 
 
 def check_features(features: Ids, n_features: int) -> np.ndarray:
-    """Return feature ids as int64; all for None.
-
-    Raises
-    ------
-    InputError
-        If an id is no feature of the family.
-    """
+    """Return feature ids as int64; all for None."""
     if features is None:
         return np.arange(n_features)
     return check_ids(np.atleast_1d(features), n_features, "features")
 
 
 def check_feature(feature: int, n_features: int) -> int:
-    """Return one feature id.
-
-    Raises
-    ------
-    InputError
-        If it is no feature of the family.
-    """
+    """Return one feature id."""
     return int(check_features(np.array([feature]), n_features)[0])
 
 
@@ -172,21 +103,7 @@ def check_dtype(dtype: str) -> None:
 
 
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1).
-
-    Parameters
-    ----------
-    images : ndarray
-        (n, p), (n, H, W) or (n, H, W, C), numbers.
-    shape : tuple of int, optional
-        The shape of one image that is expected.
-
-    Raises
-    ------
-    InputError
-        If the array has another shape, its images are empty, or values are not finite, too large
-        or too small for float32.
-    """
+    """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1)."""
     images = np.asarray(images)
     if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
         given = f"{images.dtype} of shape {images.shape}"

@@ -21,18 +21,7 @@ _DIFFERENCE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """What a draw's steps uphill go by.
-
-    Attributes
-    ----------
-    images : ndarray of shape (m, H, W[, C])
-    residual : ndarray of shape (m, k)
-    score : callable
-        Takes parameters (n, p) of draws and returns the norms of the gradients of their scaled
-        features, (n,): what is to grow.
-    steps : int
-        At most.
-    """
+    """What a draw's steps uphill go by."""
 
     images: np.ndarray
     residual: np.ndarray
@@ -47,28 +36,8 @@ def climb_by_differences(
     score: Score,
     steps: int,
 ) -> np.ndarray:
-    """Return parameters of a higher score, after steps along central differences.
-
-    All probes of a step are scored together, and then all lengths of the step.
-
-    Parameters
-    ----------
-    start : ndarray of shape (p,)
-    lengths : ndarray of shape (p,)
-        A natural step of each parameter; 0 for one that stays.
-    inside : callable
-        Brings parameters (n, p) back into their ranges.
-    score : callable
-    steps : int
-        At most.
-
-    Examples
-    --------
-    >>> def hill(x):
-    ...     return 2 - ((x - 3) ** 2).sum(axis=1)
-    >>> climb_by_differences(np.zeros(1), np.ones(1), lambda x: x, hill, 20).round(2).tolist()
-    [3.0]
-    """
+    """Return parameters of a higher score, after steps along central differences."""
+    # All probes of a step are scored together, and then all lengths of the step.
     x, moving = np.array(start, np.float64), np.flatnonzero(lengths)
     value, length = float(score(x[None])[0]), 1.0
     for _ in range(steps):

@@ -16,26 +16,7 @@ _BATCH = 4096
 def cluster_centers(
     X: np.ndarray, n: int, random_state: int, max_iter: int = 20, init_size: int | None = None
 ) -> np.ndarray:
-    """Return the centers (n, p), float32, of a k-means clustering in small batches.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, p), float32
-        At least n rows.
-    n : int
-    random_state : int
-        Seed.
-    max_iter : int, default 20
-        How often each row is seen at most.
-    init_size : int, optional
-        Rows that the first centers are chosen from; scikit-learn's choice when omitted.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal([[0.0], [80.0]], 1.0, (2, 50)).reshape(100, 1)
-    >>> sorted((cluster_centers(X.astype(np.float32), 2, 0).ravel() / 10).round().tolist())
-    [0.0, 8.0]
-    """
+    """Return the centers (n, p), float32, of a k-means clustering in small batches."""
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 

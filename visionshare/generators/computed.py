@@ -16,50 +16,14 @@ _LEAST = 16
 
 
 def image_batches(n: int, bytes_per_image: float, budget: int = WORKING_BYTES) -> Iterator[slice]:
-    """Yield the images of each batch: as many as a budget of memory holds, at least 16.
-
-    Parameters
-    ----------
-    n : int
-        Images.
-    bytes_per_image : float
-        What one image takes while its features are computed.
-    budget : int, default 128 MiB
-
-    Examples
-    --------
-    >>> [(batch.start, batch.stop) for batch in image_batches(50, 1 << 20, 24 << 20)]
-    [(0, 16), (16, 32), (32, 48), (48, 50)]
-    >>> list(image_batches(3, 8))
-    [slice(0, 3, None)]
-    """
+    """Yield the images of each batch: as many as a budget of memory holds, at least 16."""
     step = max(_LEAST, int(budget // max(1.0, bytes_per_image)) // _LEAST * _LEAST)
     for start in range(0, max(n, 1), step):
         yield slice(start, min(start + step, n))
 
 
 class ComputedImages:
-    """Images of which only those exist that were asked for last: maps of others, such as channels.
-
-    Families are fitted to them as to an array; one that draws patches computes the images of its
-    patches, a few at a time. As an array they are all there at once.
-
-    Parameters
-    ----------
-    images : ndarray or ComputedImages
-        What they are computed from.
-    compute : callable
-        Returns those of some images.
-    shape : tuple of int
-        Of one of them.
-    dtype : dtype
-
-    Examples
-    --------
-    >>> halves = ComputedImages(np.arange(4.0).reshape(4, 1, 1), lambda i: i / 2, (1, 1), float)
-    >>> halves.shape, halves[[1, 3]].ravel().tolist(), np.asarray(halves).sum().item()
-    ((4, 1, 1), [0.5, 1.5], 3.0)
-    """
+    """Images of which only those exist that were asked for last."""
 
     def __init__(
         self,

@@ -14,35 +14,7 @@ __all__ = ["Contributions", "clipped_boxes", "pixel_boxes", "seen_boxes", "whole
 
 @dataclass(frozen=True)
 class Contributions:
-    """Parts of weighted sums of the features of one image: a sum is ``amounts`` and ``rest``.
-
-    A part is a feature, where the family computes it from the image itself. Families of other
-    features share what they add among these: a product among its factors, a unit among its inputs.
-
-    Parameters
-    ----------
-    families : tuple of str
-        Name of the family that each part is a feature of, (p,).
-    numbers : ndarray of shape (p,), int64
-        Of the features, from 1, as a report shows them.
-    values : ndarray of shape (p,), float64
-        Of the features.
-    amounts : ndarray of shape (k, p), float64
-        What each part adds to each sum.
-    rest : ndarray of shape (k,), float64
-        What no feature adds, such as the offsets of units.
-    boxes : ndarray of shape (p, 4), float64
-        First row, last row (exclusive), first column and last column (exclusive) of the pixels
-        that each feature responded to.
-
-    Examples
-    --------
-    >>> parts = Contributions.of(
-    ...     "pixels", np.array([0.5]), np.array([[2.0], [-4.0]]), whole_boxes(1, (3, 3))
-    ... )
-    >>> parts.sums.tolist()
-    [1.0, -2.0]
-    """
+    """Parts of weighted sums of the features of one image: a sum is ``amounts`` and ``rest``."""
 
     families: tuple[str, ...]
     numbers: np.ndarray
@@ -60,17 +32,7 @@ class Contributions:
         boxes: np.ndarray,
         numbers: Sequence[int] | np.ndarray | None = None,
     ) -> Contributions:
-        """Return value × weight for each feature of a family.
-
-        Parameters
-        ----------
-        family : str
-        values : ndarray of shape (p,)
-        weights : ndarray of shape (k, p)
-        boxes : ndarray of shape (p, 4)
-        numbers : sequence of int, optional
-            From 1 in order when omitted.
-        """
+        """Return value × weight for each feature of a family."""
         weights, values = np.asarray(weights, np.float64), np.asarray(values, np.float64)
         p = len(values)
         ordered = np.arange(1, p + 1) if numbers is None else np.asarray(numbers, np.int64)
@@ -105,31 +67,13 @@ class Contributions:
 
 
 def whole_boxes(n: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Return boxes (n, 4) that hold a whole image; of a vector, one row.
-
-    Examples
-    --------
-    >>> whole_boxes(1, (28, 20)).tolist()
-    [[0.0, 28.0, 0.0, 20.0]]
-    """
+    """Return boxes (n, 4) that hold a whole image; of a vector, one row."""
     height, width = (1, shape[0]) if len(shape) == 1 else shape[:2]
     return np.tile(np.array([0, height, 0, width], np.float64), (n, 1))
 
 
 def clipped_boxes(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return what of boxes lies in an image, at least the pixel that is nearest.
-
-    Parameters
-    ----------
-    boxes : ndarray of shape (n, 4)
-    shape : tuple of int
-        Of the image.
-
-    Examples
-    --------
-    >>> clipped_boxes(np.array([[-2, 3, 9, 12], [-4, -1, 0, 2]]), (8, 10)).tolist()
-    [[0.0, 3.0, 9.0, 10.0], [0.0, 1.0, 0.0, 2.0]]
-    """
+    """Return what of boxes lies in an image, at least the pixel that is nearest."""
     clipped = np.array(boxes, np.float64).reshape(-1, 4)
     limits = whole_boxes(1, shape)[0]
     for first, last in ((0, 1), (2, 3)):
@@ -140,33 +84,14 @@ def clipped_boxes(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def pixel_boxes(indexes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the boxes (n, 4) of single values of a flattened image.
-
-    Examples
-    --------
-    >>> pixel_boxes(np.array([5]), (2, 3)).tolist()
-    [[1.0, 2.0, 2.0, 3.0]]
-    """
+    """Return the boxes (n, 4) of single values of a flattened image."""
     where = np.unravel_index(np.asarray(indexes, np.int64), shape)
     row, col = (np.zeros_like(where[0]), where[0]) if len(shape) == 1 else where[:2]
     return np.stack([row, row + 1, col, col + 1], axis=1).astype(np.float64)
 
 
 def seen_boxes(boxes: np.ndarray, rows: Field, cols: Field) -> np.ndarray:
-    """Return what boxes of positions see of the layer below, (n, 4).
-
-    Parameters
-    ----------
-    boxes : ndarray of shape (n, 4)
-    rows, cols : Field
-        What a row and a column of positions see.
-
-    Examples
-    --------
-    >>> field = Field().after(size=5, pool=2)
-    >>> seen_boxes(np.array([[1, 2, 0, 3]]), field, field).tolist()
-    [[2, 8, 0, 10]]
-    """
+    """Return what boxes of positions see of the layer below, (n, 4)."""
     seen = []
     for field, (first, last) in ((rows, (0, 1)), (cols, (2, 3))):
         seen.append(field.start + field.stride * boxes[:, first])

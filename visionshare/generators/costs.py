@@ -15,25 +15,13 @@ __all__ = ["Costs", "held_bytes"]
 
 
 def held_bytes(family: Any) -> int:
-    """Return the bytes of a fitted family's arrays, as a classifier's file holds them.
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> held_bytes(Pixels().fit(np.eye(3)))
-    24
-    """
+    """Return the bytes of a fitted family's arrays, as a classifier's file holds them."""
     _, arrays = family.to_state()
     return sum(int(array.nbytes) for array in arrays.values())
 
 
 class Costs(ABC):
-    """The costs of a family's features: of some together, and of what others add to chosen ones.
-
-    A family writes :meth:`macs`. The other costs follow from it and from what the family keeps;
-    a family whose pools are large overrides ``_added_macs`` and ``_added_bytes`` with something
-    faster.
-    """
+    """The costs of a family's features."""
 
     name: ClassVar[str]
     n_features_: int
@@ -43,43 +31,21 @@ class Costs(ABC):
         """Return the multiply-accumulates per image of these features together."""
 
     def nbytes(self, features: Ids = None) -> int:
-        """Return the bytes that a classifier of these features holds, without weights.
-
-        Those of all arrays of the restricted family, as files hold them: a table that several
-        features share counts once. No features hold nothing.
-        """
+        """Return the bytes that a classifier of these features holds, without weights."""
+        # Those of all arrays of the restricted family, as files hold them: a table that several
+        # features share counts once. No features hold nothing.
         ids = check_features(features, self.n_features_)
         family: Any = self
         return held_bytes(family.take(ids)) if len(ids) else 0
 
     def rates(self, n_scores: int = 1) -> dict[str, dict[str, float]]:
-        """Return what :meth:`microseconds` needs, measured on this machine.
-
-        Parameters
-        ----------
-        n_scores : int, default 1
-            Scores that each feature has weights for: their sums are part of a feature's time.
-        """
+        """Return what :meth:`microseconds` needs, measured on this machine."""
         return measured_rates(self, n_scores)
 
     def microseconds(self, rates: Rates, features: Ids = None) -> float:
-        """Return the time of one image, by the rates of a machine.
-
-        The rate of a call, that of a feature for each, and that of a multiply-accumulate for
-        each; none of it where there are no features.
-
-        Parameters
-        ----------
-        rates : mapping
-            As :meth:`rates` gives them.
-        features : ndarray of int, optional
-            Ids; all when omitted.
-
-        Raises
-        ------
-        InputError
-            If the rates are those of other families.
-        """
+        """Return the time of one image, by the rates of a machine."""
+        # The rate of a call, that of a feature for each, and that of a multiply-accumulate for
+        # each; none of it where there are no features.
         ids, rate = check_features(features, self.n_features_), rate_of(rates, self.name)
         if len(ids) == 0:
             return 0.0
@@ -88,39 +54,15 @@ class Costs(ABC):
     def added_macs(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what each feature, or each group of features, adds to the cost of chosen ones.
-
-        Parameters
-        ----------
-        chosen : ndarray of int
-            Ids of the features that are there already.
-        features : ndarray of int, optional
-            Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
-        starts : ndarray of int, optional
-            Where each group begins among ``features``; every feature is alone when omitted.
-
-        Returns
-        -------
-        ndarray of int64
-            macs(chosen and the candidate) − macs(chosen), per image, of each feature or group.
-        """
+        """Return what each feature, or each group of features."""
+        # adds to the cost of chosen ones.
         return self._added(self._added_macs, self.macs, chosen, features, starts)
 
     def added_bytes(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what each feature, or each group of features, adds to the bytes of chosen ones.
-
-        Parameters
-        ----------
-        chosen, features, starts
-            As in :meth:`added_macs`.
-
-        Returns
-        -------
-        ndarray of int64
-            nbytes(chosen and the candidate) − nbytes(chosen) of each feature or group.
-        """
+        """Return what each feature, or each group of features."""
+        # adds to the bytes of chosen ones.
         return self._added(self._added_bytes, self.nbytes, chosen, features, starts)
 
     def added_microseconds(
@@ -130,24 +72,8 @@ class Costs(ABC):
         features: Ids = None,
         starts: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return what each feature, or each group of features, adds to the time of chosen ones.
-
-        Parameters
-        ----------
-        rates : mapping
-            As :meth:`rates` gives them.
-        chosen, features, starts
-            As in :meth:`added_macs`.
-
-        Returns
-        -------
-        ndarray of float64
-
-        Raises
-        ------
-        InputError
-            If the rates are those of other families.
-        """
+        """Return what each feature, or each group of features."""
+        # adds to the time of chosen ones.
 
         def alone(before: np.ndarray, ids: np.ndarray) -> np.ndarray:
             return self._added_microseconds(rates, before, ids)
@@ -180,18 +106,14 @@ class Costs(ABC):
         return added
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
-
-        Ids are checked. A family whose pools are large overrides this with something faster.
-        """
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        # Ids are checked. A family whose pools are large overrides this with something faster.
         before = self.macs(chosen)
         return np.array([self.macs(np.append(chosen, j)) - before for j in features], np.int64)
 
     def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the bytes of the chosen ones, (n,) int64.
-
-        Ids are checked. A family whose pools are large overrides this with something faster.
-        """
+        """Return what each feature alone adds to the bytes of the chosen ones, (n,) int64."""
+        # Ids are checked. A family whose pools are large overrides this with something faster.
         before = self.nbytes(chosen)
         return np.array([self.nbytes(np.append(chosen, j)) - before for j in features], np.int64)
 

@@ -17,35 +17,7 @@ __all__ = ["Draws"]
 
 
 class Draws:
-    """What ``rounds`` rounds of ``n`` random draws each would give, computed only when asked for.
-
-    No feature family: nothing is fitted, and what is chosen is kept as the finite family that
-    :meth:`take` returns. The methods that both have have one meaning.
-
-    Round t's draws depend on the seed and t alone, so a number stands for one feature for good:
-    draw i of round t (from 1) has the features g·((t − 1)·n + i) … of that draw, g of them. Draws
-    that a search has moved have other parameters, see :meth:`moved_to`.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted, with continuous parameters.
-    n : int, default 500
-        Draws per round.
-    rounds : int, default 1000
-        Rounds at most.
-    random_state : int, default 0
-        Seed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare import GaborBank
-    >>> images = np.random.default_rng(0).random((5, 8, 8))
-    >>> draws = Draws(GaborBank().fit(images), n=3, rounds=10)
-    >>> draws.n_features_, draws.of_round(2).tolist(), draws.take([4, 3]).n_features_
-    (30, [3, 4, 5], 2)
-    """
+    """What ``rounds`` rounds of ``n`` random draws each would give."""
 
     def __init__(
         self, family: FeatureFamily, n: int = 500, rounds: int = 1000, random_state: int = 0
@@ -100,13 +72,7 @@ class Draws:
         return self.parameters(draw // self.n + 1)[draw % self.n]
 
     def moved_to(self, moved: Mapping[int, np.ndarray]) -> Draws:
-        """Return the same draws, of which only these are moved.
-
-        Parameters
-        ----------
-        moved : mapping of int to ndarray of shape (p,)
-            New parameters, by the number of the draw.
-        """
+        """Return the same draws, of which only these are moved."""
         same = copy.copy(self)
         same.moved = dict(moved)
         return same
@@ -138,25 +104,13 @@ class Draws:
     def added_macs(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what features, or groups of them, add to the cost of the chosen ones, int64.
-
-        Raises
-        ------
-        InputError
-            If ``features`` are omitted: all draws are too many.
-        """
+        """Return what features, or groups of them, add to the cost of the chosen ones, int64."""
         return self._finite(chosen, features).added_macs(*_apart(chosen, features), starts)
 
     def added_bytes(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what features, or groups of them, add to the bytes of the chosen ones, int64.
-
-        Raises
-        ------
-        InputError
-            If ``features`` are omitted: all draws are too many.
-        """
+        """Return what features, or groups of them, add to the bytes of the chosen ones, int64."""
         return self._finite(chosen, features).added_bytes(*_apart(chosen, features), starts)
 
     def added_microseconds(
@@ -166,13 +120,8 @@ class Draws:
         features: Ids = None,
         starts: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return what features, or groups of them, add to the time of the chosen ones, float64.
-
-        Raises
-        ------
-        InputError
-            If ``features`` are omitted: all draws are too many.
-        """
+        """Return what features, or groups of them, add to the time of the chosen ones."""
+        # float64.
         finite = self._finite(chosen, features)
         return finite.added_microseconds(rates, *_apart(chosen, features), starts)
 

@@ -27,13 +27,7 @@ def write_family(path: str | os.PathLike[str], family: FeatureFamily) -> None:
 
 
 def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
-    """Read a family that :func:`write_family` wrote.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken, foreign, or holds an unknown family.
-    """
+    """Read a family that :func:`write_family` wrote."""
     path = Path(path)
     header, arrays = read_tensor_file(path, FORMAT, {_VERSION}, DataError)
     try:

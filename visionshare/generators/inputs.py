@@ -20,15 +20,8 @@ def flattened(images: np.ndarray) -> np.ndarray:
 
 
 def as_lines(images: np.ndarray) -> np.ndarray:
-    """Return images or templates (n, H, W, C) with the values of a line together, (n, H, W · C).
-
-    A view where they lie in memory as they are indexed.
-
-    Examples
-    --------
-    >>> as_lines(np.zeros((2, 5, 4, 3))).shape
-    (2, 5, 12)
-    """
+    """Return images or templates (n, H, W, C) with the values of a line together, (n, H."""
+    # W · C). A view where they lie in memory as they are indexed.
     n, rows, cols, channels = images.shape
     return np.ascontiguousarray(images).reshape(n, rows, cols * channels)
 
@@ -40,13 +33,7 @@ def rows_of(images: np.ndarray) -> np.ndarray:
 
 
 def pixel_position(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the row, column and channel of a value of a flattened image.
-
-    Examples
-    --------
-    >>> pixel_position(5, (2, 3))
-    (1, 2)
-    """
+    """Return the row, column and channel of a value of a flattened image."""
     return tuple(int(i) for i in np.unravel_index(int(index), shape))
 
 
@@ -56,20 +43,7 @@ def check_scaling(scaling: str) -> None:
 
 
 def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale (p,), float32: a scaled input is (x − offset) · scale.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Rows of inputs, or flattened images of which bytes count as 0 to 1.
-    scaling : {"unit_variance", "none"}
-
-    Examples
-    --------
-    >>> offset, scale = fit_scaling(np.array([[1.0, 5.0], [3.0, 5.0]]), "unit_variance")
-    >>> offset.tolist(), scale.tolist()
-    ([2.0, 5.0], [1.0, 0.0])
-    """
+    """Return offset and scale (p,), float32: a scaled input is (x − offset) · scale."""
     p = X.shape[1]
     if scaling == "none":
         return np.zeros(p, np.float32), np.ones(p, np.float32)

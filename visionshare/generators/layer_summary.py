@@ -12,26 +12,7 @@ __all__ = ["LayerSummary", "n_floats"]
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """One line of the table of layers.
-
-    Attributes
-    ----------
-    name : str
-        The family's name; "scores" for the weights of classes.
-    shape : tuple of int
-        Shape of what the layer gives for one image.
-    templates : int or None
-        Number of templates, where the layer has any.
-    parameters : int
-        Learned numbers.
-    macs : int
-        Multiply-accumulates per image.
-
-    Examples
-    --------
-    >>> LayerSummary("maps", (12, 12, 4), 4, 104, 57_600).parameters
-    104
-    """
+    """One line of the table of layers."""
 
     name: str
     shape: tuple[int, ...]
@@ -41,11 +22,5 @@ class LayerSummary:
 
 
 def n_floats(arrays: Iterable[np.ndarray]) -> int:
-    """Return how many numbers arrays hold that are no whole numbers: these are learned.
-
-    Examples
-    --------
-    >>> n_floats([np.zeros((2, 3), np.float32), np.arange(5)])
-    6
-    """
+    """Return how many numbers arrays hold that are no whole numbers: these are learned."""
     return sum(int(array.size) for array in arrays if array.dtype.kind == "f")

@@ -18,13 +18,7 @@ DEEPEST = 8
 
 
 def check_depth(states: Any) -> None:
-    """Check that states hold each other in few levels, without following any further.
-
-    Raises
-    ------
-    InputError
-        If ``states`` is no list of tables, or parts lie deeper than :data:`DEEPEST`.
-    """
+    """Check that states hold each other in few levels, without following any further."""
     level = states
     for _ in range(DEEPEST):
         if not isinstance(level, list) or not all(isinstance(s, Mapping) for s in level):
@@ -40,13 +34,7 @@ def check_depth(states: Any) -> None:
 def parts_to_state(
     parts: Sequence[FeatureFamily],
 ) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
-    """Return the states of families, and their arrays as "0.name", "1.name" and so on.
-
-    Raises
-    ------
-    InputError
-        If families lie deeper in each other than a reader accepts.
-    """
+    """Return the states of families, and their arrays as "0.name", "1.name" and so on."""
     states, arrays = [], {}
     for number, part in enumerate(parts):
         state, part_arrays = part.to_state()
@@ -61,20 +49,8 @@ def parts_from_state(
     arrays: Mapping[str, np.ndarray],
     part_shape: tuple[int, ...] | None = None,
 ) -> tuple[tuple[int, ...], list[FeatureFamily]]:
-    """Return an image's shape, and the families that :func:`parts_to_state` described as "parts".
-
-    Parameters
-    ----------
-    state, arrays
-        Of the family that holds the others.
-    part_shape : tuple of int, optional
-        Shape of the images that the parts see; that of the family's images when omitted.
-
-    Raises
-    ------
-    InputError
-        If a part is of no known family, of other images, or does not fit together.
-    """
+    """Return an image's shape."""
+    # and the families that :func:`parts_to_state` described as "parts".
     states: Any = state.get("parts")
     check_depth(states)
     shape, parts = check_image_shape(state.get("image_shape")), []

@@ -16,19 +16,7 @@ Some = TypeVar("Some", bound="Parameters")
 
 
 class Parameters:
-    """An object whose constructor sets its parameters and does nothing else.
-
-    It has what ``sklearn.base.BaseEstimator`` has: it can be cloned, searched over, and be a step
-    of a pipeline.
-
-    Examples
-    --------
-    >>> class Widths(Parameters):
-    ...     def __init__(self, n=3, widths=(1.0,)):
-    ...         self.n, self.widths = n, widths
-    >>> Widths(n=4), Widths().set_params(n=5).get_params()
-    (Widths(n=4), {'n': 5, 'widths': (1.0,)})
-    """
+    """An object whose constructor sets its parameters and does nothing else."""
 
     @property
     def is_fitted(self) -> bool:
@@ -59,13 +47,7 @@ class Parameters:
         return list(cls._defaults())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default True
-            Those of parameters that have some themselves too, as ``outer__inner``.
-        """
+        """Return the parameters by name."""
         found: dict[str, Any] = {}
         for name in self._defaults():
             value = getattr(self, name)
@@ -75,13 +57,8 @@ class Parameters:
         return found
 
     def set_params(self: Some, **parameters: Any) -> Some:
-        """Set parameters by name, ``outer__inner`` for those of a parameter; return this object.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter.
-        """
+        """Set parameters by name, ``outer__inner`` for those of a parameter."""
+        # return this object.
         from sklearn.base import BaseEstimator
 
         BaseEstimator.set_params(self, **parameters)
@@ -111,19 +88,7 @@ class Parameters:
 
 
 def unfitted_copy(part: Any) -> Any:
-    """Return what ``sklearn.base.clone`` does, of families, tuples of them and plain values.
-
-    Parameters
-    ----------
-    part : object
-        What has parameters is copied without what was fitted.
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> unfitted_copy((Pixels(), 3))
-    (Pixels(), 3)
-    """
+    """Return what ``sklearn.base.clone`` does, of families, tuples of them and plain values."""
     if isinstance(part, (list, tuple)):
         return type(part)(unfitted_copy(one) for one in part)
     if hasattr(part, "__sklearn_clone__"):

@@ -24,30 +24,7 @@ def drawn_patches(
     pads: tuple[int, int],
     budget: int = WORKING_BYTES,
 ) -> np.ndarray:
-    """Return patches (n, size, size, C), float32, bytes as 0 to 1.
-
-    Parameters
-    ----------
-    images : ndarray of shape (m, H, W, C), uint8 or float32, or ComputedImages
-        Only those with patches are looked at, some at a time.
-    which : ndarray of shape (n,), int
-        Image of each patch, ascending.
-    corners : tuple of two ndarrays of shape (n,), int
-        First row and first column of each, in the padded image.
-    size : int
-        Side of a patch.
-    pads : tuple of int
-        Zero rows above and below an image, and zero columns at its sides.
-    budget : int, default 128 MiB
-        Memory of the images that are padded together, about.
-
-    Examples
-    --------
-    >>> images = np.arange(8.0, dtype=np.float32).reshape(2, 2, 2, 1)
-    >>> corners = np.array([0, 1]), np.array([0, 1])
-    >>> drawn_patches(images, np.array([0, 1]), corners, 2, (1, 1))[..., 0].tolist()
-    [[[0.0, 0.0], [0.0, 0.0]], [[4.0, 5.0], [6.0, 7.0]]]
-    """
+    """Return patches (n, size, size, C), float32, bytes as 0 to 1."""
     ys, xs = corners
     unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
     _, height, width, channels = images.shape
@@ -66,27 +43,7 @@ def drawn_patches(
 
 
 def check_contrast(n_patches: int, name: str, n_templates: int) -> None:
-    """Refuse to make more templates than there are patches with contrast.
-
-    Parameters
-    ----------
-    n_patches : int
-        Patches with contrast.
-    name : str
-        Of the parameter that says how many templates there are.
-    n_templates : int
-
-    Raises
-    ------
-    InputError
-        If there are too few patches.
-
-    Examples
-    --------
-    >>> check_contrast(5, "n_maps", 8)
-    Traceback (most recent call last):
-    visionshare.errors.InputError: n_maps: got 8; accepted: at most 5, the patches with contrast
-    """
+    """Refuse to make more templates than there are patches with contrast."""
     if n_patches == 0:
         accepted = "pictures with edges; of plain colors learn with another family, such as Pixels"
         raise InputError("images", "patches of one color alone", accepted)

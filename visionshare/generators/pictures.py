@@ -21,15 +21,7 @@ SHOWN = 30
 
 @dataclass(frozen=True)
 class Tile:
-    """A small picture.
-
-    Parameters
-    ----------
-    values : ndarray of shape (h, w) or (h, w, 3)
-        From 0, black, to 1; numbers of any size where signed.
-    signed : bool, default False
-        Whether numbers are drawn about 0: blue below and red above, or colors about gray.
-    """
+    """A small picture."""
 
     values: np.ndarray
     signed: bool = False
@@ -66,13 +58,7 @@ class Plate:
 
 @dataclass(frozen=True)
 class Field:
-    """Receptive fields: position i sees ``side`` pixels, the first is ``start + stride · i``.
-
-    Examples
-    --------
-    >>> Field().after(size=5, pool=2).after(size=3)
-    Field(stride=2, start=0, side=10)
-    """
+    """Receptive fields: position i sees ``side`` pixels, the first is ``start + stride · i``."""
 
     stride: int = 1
     start: int = 0
@@ -89,20 +75,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Seen:
-    """A sample of images, and what a family sees of them.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W[, C]), uint8 or float
-    inputs : ndarray
-        What the family sees: the images, or maps of them.
-    rows, cols : Field
-        What a row and a column of ``inputs`` see of the images.
-    layer : int, default 1
-        Number of the family's own layer of templates.
-    called : str, default "images"
-        What captions call the images.
-    """
+    """A sample of images, and what a family sees of them."""
 
     images: np.ndarray
     inputs: np.ndarray
@@ -134,15 +107,8 @@ class Seen:
         return Tile(_plain(self._pixels(which).mean(axis=0)))
 
     def patches(self, which: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Return what positions of images see, (n, h, w[, 3]), from 0 to 1; 0 outside of an image.
-
-        Parameters
-        ----------
-        which : ndarray of shape (n,), int
-            Images.
-        rows, cols : ndarray of shape (n,), int
-            Positions in ``inputs``.
-        """
+        """Return what positions of images see, (n, h, w[, 3]), from 0 to 1."""
+        # 0 outside of an image.
         pixels = self._pixels(which)
         y, y_inside = _covered(self.rows, rows, pixels.shape[1])
         x, x_inside = _covered(self.cols, cols, pixels.shape[2])
@@ -161,13 +127,7 @@ class Pictures:
     """What is drawn of a family; of one without pictures, nothing."""
 
     def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return the plates, those of the first layer first.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Of the features of the family, as the report calls them.
-        """
+        """Return the plates, those of the first layer first."""
         return []
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
@@ -176,13 +136,7 @@ class Pictures:
 
 
 def template_tile(template: np.ndarray) -> Tile:
-    """Return a template (h, w, C) of pixels as a tile.
-
-    Examples
-    --------
-    >>> template_tile(np.zeros((3, 5, 1))).values.shape
-    (3, 5)
-    """
+    """Return a template (h, w, C) of pixels as a tile."""
     return Tile(_plain(template), signed=True)
 
 

@@ -39,18 +39,7 @@ _known: dict[str, dict[str, float]] = {}
 
 
 def check_rates(rates: Any) -> dict[str, dict[str, float]]:
-    """Return rates in one form, whatever families they are of.
-
-    Raises
-    ------
-    InputError
-        If they are no tables of the three terms, or a term is no finite number from 0 on.
-
-    Examples
-    --------
-    >>> check_rates({"pixels": {"mac": 0, "feature": 1, "call": 5}})
-    {'pixels': {'call': 5.0, 'feature': 1.0, 'mac': 0.0}}
-    """
+    """Return rates in one form, whatever families they are of."""
     accepted = f"a table of {', '.join(TERMS)} for each family, in microseconds from 0 on"
     if not isinstance(rates, Mapping) or not rates:
         raise InputError("rates", rates, accepted)
@@ -65,13 +54,7 @@ def check_rates(rates: Any) -> dict[str, dict[str, float]]:
 
 
 def checked_rates(rates: Any, family: Any) -> dict[str, dict[str, float]]:
-    """Return rates in one form, if they are those of a family.
-
-    Raises
-    ------
-    InputError
-        If they are no rates, or of other families.
-    """
+    """Return rates in one form, if they are those of a family."""
     tables, names = check_rates(rates), sorted(family.timed_parts)
     if list(tables) != names:
         raise InputError("rates", list(tables), f"rates of {', '.join(map(repr, names))}")
@@ -79,32 +62,17 @@ def checked_rates(rates: Any, family: Any) -> dict[str, dict[str, float]]:
 
 
 def rate_of(rates: Rates, name: str) -> Mapping[str, float]:
-    """Return the rate of a family by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the rate of a family by its name."""
     if name not in rates:
         raise InputError("rates", sorted(rates), f"rates of {name!r}")
     return rates[name]
 
 
 def measured_rates(family: Any, n_scores: int) -> dict[str, dict[str, float]]:
-    """Return the rates of a family's timed parts, measured once per process.
-
-    Images of noise are evaluated one by one on one thread, by the family restricted to one
-    feature, to two and so on: features that stand together, which may share work, and random
-    ones. The three terms are the best ones that are not negative, by relative errors.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted.
-    n_scores : int
-        Scores that are summed.
-    """
+    """Return the rates of a family's timed parts, measured once per process."""
+    # Images of noise are evaluated one by one on one thread, by the family restricted to one
+    # feature, to two and so on: features that stand together, which may share work, and random
+    # ones. The three terms are the best ones that are not negative, by relative errors.
     rates = {}
     for name, part in family.timed_parts.items():
         key = json.dumps([_kind(part), part.n_features_, n_scores], default=repr)
@@ -132,23 +100,8 @@ def _without_seeds(value: Any) -> Any:
 
 
 def fitted_rate(counts: np.ndarray, microseconds: np.ndarray) -> dict[str, float]:
-    """Return the rate whose terms say best how long some calls took.
-
-    Its terms are not negative, and have three digits: a second measurement repeats no more.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n, 3)
-        Of each timing: calls, features, multiply-accumulates.
-    microseconds : ndarray of shape (n,)
-        Above 0; relative errors count.
-
-    Examples
-    --------
-    >>> counts = np.array([[1, 1, 0], [1, 4, 100], [1, 8, 900]])
-    >>> fitted_rate(counts, counts @ [20, 0.5, 0.01])
-    {'call': 20.0, 'feature': 0.5, 'mac': 0.01}
-    """
+    """Return the rate whose terms say best how long some calls took."""
+    # Its terms are not negative, and have three digits: a second measurement repeats no more.
     from scipy.optimize import nnls
 
     # Terms of a like size, and every timing of the same weight.

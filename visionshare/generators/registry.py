@@ -123,36 +123,20 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 
 
 def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a family's description with the names of today, without its parts'.
-
-    Examples
-    --------
-    >>> current_state({"family": "straightened", "parts": []})
-    {'family': 'deslanted', 'parts': []}
-    """
+    """Return a family's description with the names of today, without its parts'."""
     return _renamed(state, _FORMER_FAMILIES, _FORMER_PARAMETERS)
 
 
 def family_fingerprints(family: FeatureFamily) -> set[str]:
-    """Return the identities of a fitted family: today's, and the one that older versions gave it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare import KernelAnchors, Pixels
-    >>> pixels, anchors = Pixels().fit(np.eye(3)), KernelAnchors(n_anchors=2).fit(np.eye(3))
-    >>> len(family_fingerprints(pixels)), len(family_fingerprints(anchors))
-    (1, 2)
-    """
+    """Return the identities of a fitted family."""
+    # today's, and the one that older versions gave it.
     state, arrays = family.to_state()
     return {spec_fingerprint(written, arrays) for written in (state, former_state(state))}
 
 
 def former_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a family's description as versions before 0.2 wrote it, its parts' included.
-
-    Stores that they wrote carry a digest of it.
-    """
+    """Return a family's description as versions before 0.2 wrote it, its parts' included."""
+    # Stores that they wrote carry a digest of it.
     parameters = {family: _inverse(names) for family, names in _FORMER_PARAMETERS.items()}
     former = _renamed(state, _inverse(_FORMER_FAMILIES), parameters)
     if isinstance(former.get("parts"), list):

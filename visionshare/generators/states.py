@@ -19,16 +19,8 @@ _LARGEST_IMAGE = 2**28
 
 
 def family_state(family: FeatureFamily, **values: Any) -> dict[str, Any]:
-    """Return the description of a fitted family: name, version, shape of an image, and values.
-
-    Numbers of NumPy become Python's, which files can hold.
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> family_state(Pixels().fit(np.eye(3)))
-    {'family': 'pixels', 'version': 1, 'image_shape': [3]}
-    """
+    """Return the description of a fitted family: name, version, shape of an image, and values."""
+    # Numbers of NumPy become Python's, which files can hold.
     head = {"family": family.name, "version": _VERSION, "image_shape": list(family.image_shape_)}
     return {**head, **_plain(values)}
 
@@ -47,22 +39,7 @@ def check_state(
     family: str,
     dimensions: Mapping[str, int],
 ) -> None:
-    """Check that a description is of this family, of a known version, and has these arrays.
-
-    Parameters
-    ----------
-    state, arrays
-        The description.
-    family : str
-        Registered name.
-    dimensions : mapping of str to int
-        Number of dimensions of each array, by its name.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
+    """Check that a description is of this family, of a known version, and has these arrays."""
     given = (state.get("family"), state.get("version"))
     if given != (family, _VERSION):
         accepted = f"{family!r}, version {_VERSION}; a newer library may read it"
@@ -84,25 +61,7 @@ def unfitted(
     later: Collection[str] = (),
     without: Collection[str] = (),
 ) -> Family:
-    """Return a family with the parameters and the image shape of a description, checked.
-
-    Parameters
-    ----------
-    cls : type
-        Class of the family.
-    state, arrays, dimensions
-        As in :func:`check_state`; with a table "parameters" where the family has any.
-    later : collection of str
-        Parameters that older descriptions do not have; they keep their defaults.
-    without : collection of str
-        Parameters that are described elsewhere, such as families inside; the caller adds
-        them, and checks all.
-
-    Raises
-    ------
-    InputError
-        If it is another description, or parameters are missing, unknown or out of range.
-    """
+    """Return a family with the parameters and the image shape of a description, checked."""
     check_state(state, arrays, cls.name, dimensions)
     names = set(cls().get_params()) - set(without)
     parameters = state.get("parameters") if names else {}
@@ -116,17 +75,7 @@ def unfitted(
 
 
 def check_floats(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Check that arrays of a description are float32, each of its shape.
-
-    Raises
-    ------
-    InputError
-        If one is not.
-
-    Examples
-    --------
-    >>> check_floats({"scale": np.ones(3, np.float32)}, {"scale": (3,)})
-    """
+    """Check that arrays of a description are float32, each of its shape."""
     for name, shape in shapes.items():
         if arrays[name].dtype != np.float32 or arrays[name].shape != shape:
             given = f"{arrays[name].dtype} of shape {arrays[name].shape}"
@@ -134,13 +83,7 @@ def check_floats(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[in
 
 
 def check_image_shape(value: Any) -> tuple[int, ...]:
-    """Return the shape of one image from a file, checked.
-
-    Raises
-    ------
-    InputError
-        If it is not 1 to 3 sizes of at most 65536, 2^28 values together.
-    """
+    """Return the shape of one image from a file, checked."""
     accepted = "1 to 3 whole numbers, at most 2^28 values"
     if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 3:
         raise InputError("image_shape", value, accepted)

@@ -33,13 +33,7 @@ class Strongest(NamedTuple):
 
     @classmethod
     def of(cls, responses: np.ndarray) -> Strongest:
-        """Return it of all responses (n, rows, cols, m); the first one of equals.
-
-        Examples
-        --------
-        >>> Strongest.of(np.array([[[[3.0], [5.0]]]])).cols.tolist()
-        [[1]]
-        """
+        """Return it of all responses (n, rows, cols, m); the first one of equals."""
         flat = responses.reshape(len(responses), -1, responses.shape[3])
         at = flat.argmax(axis=1)
         rows, cols = np.divmod(at, responses.shape[2])
@@ -49,23 +43,7 @@ class Strongest(NamedTuple):
 def strongest_responses(
     inputs: np.ndarray, templates: np.ndarray, paddings: tuple[int, ...]
 ) -> Strongest:
-    """Return the largest response of each template to each image.
-
-    Parameters
-    ----------
-    inputs : ndarray of shape (n, H, W, C)
-    templates : ndarray of shape (m, q, q, C)
-    paddings : tuple of int
-        Zero rows above and below, zero columns at the sides.
-
-    Examples
-    --------
-    >>> inputs = np.zeros((1, 4, 4, 1), np.float32)
-    >>> inputs[0, 2, 3] = 1
-    >>> found = strongest_responses(inputs, np.ones((1, 1, 1, 1), np.float32), (0, 0))
-    >>> [int(part[0, 0]) for part in found]
-    [1, 2, 3]
-    """
+    """Return the largest response of each template to each image."""
     m, q = templates.shape[:2]
     flat = np.ascontiguousarray(templates.transpose(3, 1, 2, 0), np.float32).reshape(-1, m)
     margins = ((0, 0), *((padding, padding) for padding in paddings), (0, 0))
@@ -79,21 +57,7 @@ def strongest_responses(
 
 
 def strongest_rows(seen: Seen, found: Strongest, template: int) -> tuple[Row, ...]:
-    """Return pictures of what a template responds to.
-
-    Parameters
-    ----------
-    seen : Seen
-        With the fields of the responses.
-    found : Strongest
-    template : int
-
-    Returns
-    -------
-    tuple of Row
-        The mean of the parts of images with the largest responses, then the largest alone; a row
-        without tiles where no response is above 0.
-    """
+    """Return pictures of what a template responds to."""
     values = found.values[:, template]
     best = np.argsort(-values, kind="stable")[:_IN_MEAN]
     best = best[values[best] > 0]
@@ -115,15 +79,8 @@ def strongest_caption(seen: Seen) -> str:
 
 
 def without_silent(plate: Plate) -> Plate:
-    """Return a plate without the templates that respond to none of the images, and a note on them.
-
-    Examples
-    --------
-    >>> from visionshare.generators.pictures import Stack
-    >>> silent = Plate("Templates", "The first.", (Stack("1", (Row(()),)),))
-    >>> without_silent(silent)
-    Plate(heading='Templates', caption='The first. 1 more responds to no image.', stacks=())
-    """
+    """Return a plate without the templates that respond to none of the images."""
+    # and a note on them.
     heard = tuple(stack for stack in plate.stacks if any(row.tiles for row in stack.rows))
     n = len(plate.stacks) - len(heard)
     if n == 0:

@@ -14,17 +14,7 @@ __all__ = ["QuantizableTunable", "Tunable", "TunableOnMaps", "both_gradients"]
 
 
 class Tunable(Protocol):
-    """Chosen features as a function of parameters, for learners that move them.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        In units in which all can move at one rate; moved in place, then taken on by
-        :meth:`moved`.
-    templates : tuple of int
-        Positions of the parameters that are templates, the first axis one for each:
-        their responses are features or maps.
-    """
+    """Chosen features as a function of parameters, for learners that move them."""
 
     parameters: list[np.ndarray]
     templates: tuple[int, ...]
@@ -59,25 +49,12 @@ class TunableOnMaps(Tunable, Protocol):
 
 
 class QuantizableTunable(Tunable, Protocol):
-    """Features that whole numbers of few bits can stand for while they move.
-
-    Gradients are then those of the rounded parameters, handed to the parameters themselves.
-    """
+    """Features that whole numbers of few bits can stand for while they move."""
 
     def quantize(
         self, bits: Any, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
-        """Round parameters and features from now on; return the exponents of the features.
-
-        Parameters
-        ----------
-        bits : visionshare.generators.layers.integers.numbers.Bits
-        images : ndarray of shape (n, H, W, C), float32
-            Whole multiples of 2^exponents that say how large values become.
-        exponents : ndarray of shape (C,), int
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Round parameters and features from now on; return the exponents of the features."""
         ...
 
     def whole_layers(self) -> tuple[list[Any], np.ndarray]:
@@ -89,10 +66,9 @@ def both_gradients(
     features: TunableOnMaps, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray,
     n_jobs: int = 1,
 ) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
-    """Return the gradients in the parameters, and those in the images' values, of Σ_if G_if x_if.
-
-    Features that compute something for both have a method ``both_gradients`` that does so once.
-    """
+    """Return the gradients in the parameters, and those in the images' values."""
+    # of Σ_if G_if x_if. Features that compute something for both have a method ``both_gradients``
+    # that does so once.
     method = getattr(features, "both_gradients", None)
     if method is not None:
         of_parameters, of_images = method(images, values, seen, G, n_jobs)

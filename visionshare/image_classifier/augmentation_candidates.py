@@ -17,19 +17,7 @@ _CLOSE = 2.0
 
 
 def augmentation_candidates(trials: Sequence[Trial], best: Proposal) -> list[Proposal]:
-    """Return a proposal with its own augmentation, and with those that were about as good.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Those that differ from the first in their augmentation alone are compared.
-    best : Proposal
-
-    Returns
-    -------
-    list of Proposal
-        The given one first; alone if no other augmentation was close.
-    """
+    """Return a proposal with its own augmentation, and with those that were about as good."""
     same = [
         trial
         for trial in trials

@@ -20,13 +20,7 @@ _SHIFT, _WIDTH_OF_ELASTIC = 1 / 12, 1 / 7
 
 
 def option(augment: Any) -> Augmentation | str | bool:
-    """Return the option ``augment``, checked.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Return the option ``augment``, checked."""
     if augment not in ("auto", True, False) and not isinstance(augment, Augmentation):
         raise InputError("augment", augment, "'auto', True, False, or an Augmentation")
     checked: Augmentation | str | bool = augment
@@ -42,25 +36,12 @@ def _border(data: Data) -> str:
 
 
 def shifted(data: Data) -> Named:
-    """Return shifts alone.
-
-    Examples
-    --------
-    >>> augmentation, words = shifted(Data((28, 28, 1), 100, 2, False))
-    >>> augmentation.shift, augmentation.deforms, words
-    (2, False, 'shifts')
-    """
+    """Return shifts alone."""
     return Augmentation(**_STILL, shift=_pixels(data), border=_border(data)), "shifts"
 
 
 def deformed(data: Data) -> Named:
-    """Return small rotations, changes of size and shears; of glyphs, elastic ones too.
-
-    Examples
-    --------
-    >>> deformed(Data((28, 28, 1), 100, 2, False))[0].rotation
-    8.0
-    """
+    """Return small rotations, changes of size and shears; of glyphs, elastic ones too."""
     sizes: dict[str, Any] = {"rotation": 8.0, "scale": 0.1, "shear": 0.1}
     elastic = min(data.raster[:2]) / 28 if data.is_glyphs else 0.0
     sigma = max(1.0, min(data.raster[:2]) * _WIDTH_OF_ELASTIC)
@@ -71,26 +52,14 @@ def deformed(data: Data) -> Named:
 
 
 def mirrored(augmentation: Augmentation | None, words: str) -> Named:
-    """Return the same, and left and right change places.
-
-    Examples
-    --------
-    >>> mirrored(None, "no copies")[1]
-    'mirrors'
-    """
+    """Return the same, and left and right change places."""
     if augmentation is None:
         return Augmentation(**_STILL, flip=0.5), "mirrors"
     return replace(augmentation, flip=0.5), f"{words}, mirrors"
 
 
 def colored(augmentation: Augmentation | None, words: str) -> Named:
-    """Return the same, and brightness, contrast and colors change.
-
-    Examples
-    --------
-    >>> colored(None, "no copies")[1]
-    'colors'
-    """
+    """Return the same, and brightness, contrast and colors change."""
     changes: dict[str, Any] = {"brightness": 0.2, "contrast": 0.2, "saturation": 0.2}
     if augmentation is None:
         return Augmentation(**_STILL, **changes), "colors"
@@ -98,14 +67,8 @@ def colored(augmentation: Augmentation | None, words: str) -> Named:
 
 
 def are_glyphs(images: np.ndarray) -> bool:
-    """Return whether gray images show ink on plain paper: most of their borders are of one value.
-
-    Examples
-    --------
-    >>> ink = np.pad(np.full((3, 4, 4), 255, np.uint8), ((0, 0), (2, 2), (2, 2)))
-    >>> are_glyphs(ink), are_glyphs(np.random.default_rng(0).integers(0, 256, (3, 8, 8)))
-    (True, False)
-    """
+    """Return whether gray images show ink on plain paper."""
+    # most of their borders are of one value.
     if images.ndim != 3 or min(images.shape[1:]) < 4:
         return False
     some = images[:: max(1, len(images) // 500)].astype(np.float32)

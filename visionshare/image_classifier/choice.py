@@ -27,26 +27,7 @@ _CALIBRATING = 5000
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search chose.
-
-    Attributes
-    ----------
-    best : Trial
-    trials : list of Trial
-        All of them.
-    data : Data
-        Of all training images.
-    epochs, seed : int
-        How the best is learned from all of them.
-    class_weight : dict, "balanced" or None
-    is_honest : bool
-        Whether trials were compared on images that they did not learn from.
-    max_flash : int, optional
-        Of a small core, within which the best is learned.
-    majority : tuple of str and float
-        The commonest class of the images that trials are compared on, and the error rate of always
-        answering it.
-    """
+    """What a search chose."""
 
     best: Trial
     trials: list[Trial]
@@ -64,13 +45,7 @@ class Choice:
         return self.best.error if self.is_honest else math.nan
 
     def recipe(self, preprocessing: Preprocessing | None = None) -> Recipe:
-        """Return the recipe that learns the best from all training images.
-
-        Parameters
-        ----------
-        preprocessing : Preprocessing, optional
-            Of picture files.
-        """
+        """Return the recipe that learns the best from all training images."""
         return self.best.proposal.recipe(
             self.data,
             epochs=self.epochs,
@@ -91,34 +66,7 @@ def choose(
     kept: KeptTrials | None = None,
     validation: ImageSet | None = None,
 ) -> Choice:
-    """Search for what learns best from images and keeps within limits.
-
-    Parameters
-    ----------
-    training : ImageSet
-    limits : Limits
-    options : Options
-    seed : int, default 0
-    n_jobs : int, default 1
-    class_weight : dict or "balanced", optional
-    kept : KeptTrials, optional
-        Those of a search that was stopped, and where new ones are kept.
-    validation : ImageSet, optional
-        Images that trials are compared on; a part of the training images when omitted.
-
-    Raises
-    ------
-    InputError
-        If nothing keeps within the limits.
-
-    Examples
-    --------
-    >>> from visionshare.datasets import load_images
-    >>> options = Options(features="pixels")
-    >>> choice = choose(load_images("digits").subset(slice(200)), Limits(5000), options)
-    >>> choice.best.proposal.features.pool, choice.recipe().features.pool
-    ('pixels', 'pixels')
-    """
+    """Search for what learns best from images and keeps within limits."""
     images, shape = training.images, training.images.shape[1:]
     if limits.flash is not None:
         _check_whole(options, images)

@@ -52,20 +52,7 @@ _ROUNDS, _ROUNDS_TRIED = 150, (5, 10, 20, 40, 60, 80, 100, 120)
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says of the search.
-
-    Attributes
-    ----------
-    features : str or FeatureFamily
-        "auto", the name of a pool, or an object.
-    augment : bool, "auto" or Augmentation
-    seconds : float, optional
-        Of all of ``fit``.
-    begun : float
-        When it began, as ``time.perf_counter`` says.
-    tried : callable, optional
-        Called with each trial when it ends.
-    """
+    """What the user says of the search."""
 
     features: str | FeatureFamily = "auto"
     augment: str | bool | Augmentation = "auto"
@@ -161,10 +148,8 @@ class Search:
         return best
 
     def _augmented_longer(self, best: Trial) -> Trial:
-        """Return the best trial with the augmentation that is best for a training of full length.
-
-        What augmentation is worth depends on the number of images and of epochs.
-        """
+        """Return the best trial with the best augmentation for a training of full length."""
+        # What augmentation is worth depends on the number of images and of epochs.
         if best.proposal.structure is None:
             return best
         candidates = augmentation_candidates(self.done, best.proposal)
@@ -418,10 +403,8 @@ class Search:
             self._options.tried(trial)
 
     def _best_rounds(self, trial: Trial) -> Trial | None:
-        """Return the rounds of a greedy search that held-out images and limits ask for.
-
-        The classifier of fewer rounds is a part of the one of more.
-        """
+        """Return the rounds of a greedy search that held-out images and limits ask for."""
+        # The classifier of fewer rounds is a part of the one of more.
         whole, images = trial.classifier, self.trials.held_out.images
         features = trial.proposal.features
         assert isinstance(features, Greedy)

@@ -20,31 +20,8 @@ _LEARNING, _COMPARING = 20_000, 5000
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
-    """Return a mask (n,) of a random fraction of each class, copies together.
-
-    As :func:`visionshare.datasets.sampling.stratified_mask` draws it from images of any form.
-
-    Parameters
-    ----------
-    images : array or sequence
-        Images, vectors or paths.
-    labels : ndarray of shape (n,)
-    fraction : float
-        From 0 to 1.
-    seed : int
-
-    Raises
-    ------
-    InputError
-        If there is not a label for each.
-
-    Examples
-    --------
-    >>> images = np.arange(6).reshape(6, 1, 1) // 2
-    >>> mask = held_out_mask(images, np.zeros(6), 1 / 3, 0)
-    >>> int(mask.sum()), bool((mask[::2] == mask[1::2]).all())
-    (2, True)
-    """
+    """Return a mask (n,) of a random fraction of each class, copies together."""
+    # As :func:`visionshare.datasets.sampling.stratified_mask` draws it from images of any form.
     groups = groups_of_copies(_entries(images))
     if len(groups) != len(labels):
         raise InputError("y", len(labels), f"a class for each of {len(groups)} images")
@@ -62,18 +39,9 @@ def _entries(images: Any) -> Iterable[Any]:
 def two_parts(
     training: ImageSet, seed: int, validation: ImageSet | None = None
 ) -> tuple[ImageSet, ImageSet]:
-    """Return images to learn from, and some of each class to compare by.
-
-    These are the validation images, or held out from the training images where there are none;
-    copies of one image are then in the same part.
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).random((80, 2, 2))
-    >>> images = ImageSet(noise, np.arange(80) % 2, ("a", "b"), "noise")
-    >>> [len(part) for part in two_parts(images, 0)]
-    [60, 20]
-    """
+    """Return images to learn from, and some of each class to compare by."""
+    # These are the validation images, or held out from the training images where there are none;
+    # copies of one image are then in the same part.
     if validation is not None and len(validation):
         learns, compares = np.ones(len(training), bool), np.ones(len(validation), bool)
     else:

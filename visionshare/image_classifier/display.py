@@ -30,13 +30,7 @@ def summary_of(model: ImageClassifier) -> str:
 
 
 def table_of(results: dict[str, list[Any]]) -> str:
-    """Return the best trials as a table of HTML.
-
-    Examples
-    --------
-    >>> table_of({"proposal": ["a < b"], "error": [0.5], "macs": [1000], "seconds": [1.0]})
-    '<table><tr><th>proposal</th>...<td>a &lt; b</td><td>50.00 %</td><td>1,000</td>...'
-    """
+    """Return the best trials as a table of HTML."""
     head = "".join(
         f"<th>{name}</th>" for name in ("proposal", "error", "multiply-accumulates", "seconds")
     )

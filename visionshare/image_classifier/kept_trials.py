@@ -21,44 +21,21 @@ _KEY = 32
 
 
 def is_trial_file(path: Path) -> bool:
-    """Return whether a name is that of a file of :class:`KeptTrials`.
-
-    Examples
-    --------
-    >>> is_trial_file(Path("notes.txt")), is_trial_file(Path("0123456789abcdef" * 2 + ".json"))
-    (False, True)
-    """
+    """Return whether a name is that of a file of :class:`KeptTrials`."""
     name = rf"[0-9a-f]{{{_KEY}}}\.(json|safetensors)"
     return re.fullmatch(name, path.name) is not None
 
 
 class KeptTrials:
-    """The classifiers of trials, by the recipe and the images that they were learned from.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        It need not exist.
-    training : ImageSet
-        From which trials take their parts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare.recipes import load_recipe
-    >>> images = ImageSet(np.zeros((2, 2, 2), np.uint8), np.arange(2), ("a", "b"), "blank")
-    >>> KeptTrials(Path("no/such/folder"), images).read(load_recipe("digits"), 1)
-    """
+    """The classifiers of trials, by the recipe and the images that they were learned from."""
 
     def __init__(self, folder: Path, training: ImageSet) -> None:
         self._folder = folder
         self._images = array_fingerprint(training.images, training.labels)
 
     def read(self, recipe: Recipe, n_images: int) -> tuple[CompactClassifier, float] | None:
-        """Return a recipe's classifier of so many images, and its seconds; None if none is kept.
-
-        Files that are broken count as none: the trial is made again.
-        """
+        """Return a recipe's classifier of so many images, and its seconds."""
+        # None if none is kept. Files that are broken count as none: the trial is made again.
         classifier, seconds = self._files(recipe, n_images)
         try:
             took = float(json.loads(seconds.read_text("utf-8"))["seconds"])
@@ -70,13 +47,7 @@ class KeptTrials:
     def write(
         self, recipe: Recipe, n_images: int, classifier: CompactClassifier, seconds: float
     ) -> None:
-        """Keep a classifier; what is kept partly is not read.
-
-        Raises
-        ------
-        StorageError
-            If the folder cannot be written to.
-        """
+        """Keep a classifier; what is kept partly is not read."""
         make_folder(self._folder)
         file, of_seconds = self._files(recipe, n_images)
         classifier.save(file)

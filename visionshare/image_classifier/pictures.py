@@ -43,36 +43,10 @@ def propose_intake(
     color: str | bool = "auto",
     least_side: int = LEAST_SIDE,
 ) -> Intake:
-    """Return the intake that training images ask for.
-
-    Arrays (n, H, W) or (n, H, W, C) are prepared already and only resized; of sequences of
-    arrays and of paths,
-    :func:`visionshare.datasets.pictures.preparation.propose_preparation` says what is done.
-
-    Parameters
-    ----------
-    images : array or sequence
-        (n, H, W) or (n, H, W, C), a sequence of such arrays of any sizes, or of paths.
-    size : int or tuple of int, optional
-        Height and width; their medians when omitted, shrunk to :data:`MOST_SIDE`.
-    least_side : int, default :data:`LEAST_SIDE`
-        Of arrays of one size: the longer side at least, where no size is given.
-    color : {"auto", True, False}, default "auto"
-        "auto" for color where images have some.
-
-    Raises
-    ------
-    InputError
-        If the images are of another kind, or the size or color is not accepted.
-    DataError
-        If a file cannot be read.
-
-    Examples
-    --------
-    >>> intake = propose_intake([np.zeros((4, 6)), np.ones((4, 6))], size=(4, 6))
-    >>> intake.values.range, intake.n_channels
-    ((0.0, 1.0), 1)
-    """
+    """Return the intake that training images ask for."""
+    # Arrays (n, H, W) or (n, H, W, C) are prepared already and only resized; of sequences of
+    # arrays and of paths, :func:`visionshare.datasets.pictures.preparation.propose_preparation`
+    # says what is done.
     if color not in ("auto", True, False):
         raise InputError("color", color, "'auto', True or False")
     given = None if size is None else _given_size(size)

@@ -35,18 +35,7 @@ _REFIT_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Data:
-    """What is known of the training images.
-
-    Attributes
-    ----------
-    raster : tuple of int
-        Rows, columns and values a pixel.
-    n : int
-        Images.
-    n_classes : int
-    is_glyphs : bool
-        Whether ink lies on plain paper.
-    """
+    """What is known of the training images."""
 
     raster: tuple[int, int, int]
     n: int
@@ -66,16 +55,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Greedy:
-    """A pool whose features are chosen greedily and remain as they are.
-
-    Attributes
-    ----------
-    pool : str or FeatureFamily
-        Name of a bundled pool, or an object.
-    rounds : int
-    parameters : dict
-        Of the pool.
-    """
+    """A pool whose features are chosen greedily and remain as they are."""
 
     pool: str | FeatureFamily
     rounds: int
@@ -88,23 +68,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A structure or a pool, and how it is trained.
-
-    Attributes
-    ----------
-    features : Structure or Greedy
-        Of each member.
-    augmentation : Augmentation, optional
-        Of the copies that each epoch sees.
-    words : str
-        What the augmentation is called.
-    bits : Bits, optional
-        Learned in whole numbers of so many.
-    members : int
-        Classifiers with seeds of their own, whose scores have the mean.
-    smoothing : float
-        Of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
-    """
+    """A structure or a pool, and how it is trained."""
 
     features: Structure | Greedy
     augmentation: Augmentation | None = None
@@ -141,20 +105,7 @@ class Proposal:
         preprocessing: Preprocessing | None = None,
         max_flash: int | None = None,
     ) -> Recipe:
-        """Return the recipe that trains it.
-
-        Parameters
-        ----------
-        data : Data
-        epochs : int
-        seed : int, default 0
-        class_weight : dict or "balanced", optional
-        preprocessing : Preprocessing, optional
-            Of picture files, where the recipe is run on some.
-        max_flash : int, optional
-            Of a classifier in few bits, see
-            :class:`visionshare.recipes.schema.QuantizationPart`.
-        """
+        """Return the recipe that trains it."""
         height, width, n_values = data.raster
         mode = "color" if n_values == 3 else "gray"
         values: dict[str, Any] = {
@@ -252,15 +203,8 @@ def widest(
     bits: Bits | None = None,
     members: int = 1,
 ) -> Structure | None:
-    """Return the widest structure of so many layers that keeps within limits; None if none does.
-
-    It is that of each of the members whose mean keeps within them.
-
-    Examples
-    --------
-    >>> print(widest((28, 28, 1), 10, Limits(200_000), 2))
-    7 maps 3x3/2, 14 maps 3x3/2, 42 templates 3x3 in 3x3 cells
-    """
+    """Return the widest structure of so many layers that keeps within limits."""
+    # None if none does. It is that of each of the members whose mean keeps within them.
     for width in _WIDTHS if bits is None else _WIDTHS_OF_FEW_BITS:
         structure = _shaped(raster, depth, width)
         if structure is None:
@@ -282,13 +226,7 @@ def structures(
     bits: Bits | None = None,
     members: int = 1,
 ) -> Iterator[Structure]:
-    """Yield the widest structures within limits, from the deepest on.
-
-    Examples
-    --------
-    >>> len(list(structures((28, 28, 1), 10, Limits(200_000))))
-    3
-    """
+    """Yield the widest structures within limits, from the deepest on."""
     for depth in (2, 1, 0):
         found = widest(raster, n_classes, limits, depth, bits=bits, members=members)
         if found is not None:

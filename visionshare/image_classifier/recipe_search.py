@@ -39,30 +39,14 @@ _ASKED = "Asked for: "
 
 @dataclass(frozen=True)
 class SearchedRecipe:
-    """The recipe that a search chose.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    choice : Choice
-    """
+    """The recipe that a search chose."""
 
     recipe: Recipe
     choice: Choice
 
 
 def check_settings(settings: Sequence[str]) -> None:
-    """Check that settings say nothing that a search chooses.
-
-    Raises
-    ------
-    RecipeError
-        If one does.
-
-    Examples
-    --------
-    >>> check_settings(["seed=3", "data.limit=100"])
-    """
+    """Check that settings say nothing that a search chooses."""
     for text in settings:
         if text.partition("=")[0].partition(".")[0].strip() not in _GIVEN:
             raise RecipeError(
@@ -79,35 +63,10 @@ def search_recipe(
     jobs: int = 1,
     resume: bool = False,
 ) -> SearchedRecipe:
-    """Search for the recipe that learns pictures best, and keep it in the folder of its run.
-
-    The search sees training images alone. Its trials are kept in ``trials/`` while it lasts, and
-    what it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from them.
-
-    Parameters
-    ----------
-    base : Recipe
-        Says where the pictures are, how they are prepared, the seed and the memory, and, in its
-        learner, whether classes are balanced.
-    out : pathlib.Path
-        Folder of the run; what an earlier run needed to resume is removed from it, and nothing
-        else: a ``recipe.toml`` or ``trials/`` that no search wrote is refused.
-    limits : Limits
-    options : Options
-    jobs : int, default 1
-        Threads.
-    resume : bool, default False
-        Whether trials that are kept are taken as they are.
-
-    Raises
-    ------
-    InputError
-        If the folder is not a run's, holds such files, or nothing keeps within the limits.
-    DataError, RecipeError
-        If the pictures cannot be read.
-    MemoryLimitError
-        If they, or any trial, need more memory than ``store.memory``.
-    """
+    """Search for the recipe that learns pictures best, and keep it in the folder of its run."""
+    # The search sees training images alone. Its trials are kept in ``trials/`` while it lasts,
+    # and what it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from
+    # them.
     unlearned = base.model_copy(update={"deformations": None, "fine_tuning": None})
     check_run_folder(out)
     _check_kept(out)
@@ -157,20 +116,7 @@ def _is_trials(folder: Path) -> bool:
 
 
 def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:
-    """Return the recipe that a search chose before its run was stopped; None where none did.
-
-    Parameters
-    ----------
-    base, out, limits
-        As in :func:`search_recipe`.
-
-    Raises
-    ------
-    InputError
-        If the folder is not a run's.
-    RecipeError
-        If the folder is of another run, or something else was asked for.
-    """
+    """Return the recipe that a search chose before its run was stopped; None where none did."""
     check_run_folder(out)
     file = out / CHOSEN
     if not file.is_file():
@@ -236,10 +182,8 @@ def _remarks(choice: Choice) -> list[str]:
 
 
 def line_of(trial: Trial) -> str:
-    """Return a line about a trial: its error, how sure it is, its cost, and what it was.
-
-    How sure it is, the mean probability of the true classes, is what trials are compared by.
-    """
+    """Return a line about a trial: its error, how sure it is, its cost, and what it was."""
+    # How sure it is, the mean probability of the true classes, is what trials are compared by.
     beyond = "" if trial.allowed else " (beyond the budget)"
     error, sure = 100 * trial.error, 100 * (1 - trial.doubt)
     macs = f"{trial.classifier.macs:,}"

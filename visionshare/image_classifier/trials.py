@@ -34,26 +34,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trial:
-    """What a proposal gave.
-
-    Attributes
-    ----------
-    proposal : Proposal
-    error : float
-        Fraction of the held-out images that got a wrong class.
-    doubts : ndarray of shape (n_held_out,)
-        1 − the probability of the true class of each: the mean is what trials are compared by.
-        It varies less than errors do from one part of the images to another.
-    temperature : float
-        That fits the held-out scores best.
-    classifier : CompactClassifier
-    allowed : bool
-        Whether it keeps within the limits.
-    epochs : int
-    seconds : float
-    choosing : float
-        Of these, those of the choice of features: it takes as long for any number of epochs.
-    """
+    """What a proposal gave."""
 
     proposal: Proposal
     error: float
@@ -72,18 +53,7 @@ class Trial:
 
 
 class Trials:
-    """Trials on one pair of parts of the training images.
-
-    Parameters
-    ----------
-    data : Data
-        Of the learning part.
-    learning, held_out : ImageSet
-    seed, n_jobs : int
-    class_weight : dict or "balanced", optional
-    kept : KeptTrials, optional
-        Those of a search that was stopped, and where new ones are kept.
-    """
+    """Trials on one pair of parts of the training images."""
 
     def __init__(
         self,
@@ -185,13 +155,8 @@ def is_better(trial: Trial, best: Trial, margin: float) -> bool:
 
 
 def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, list[Any]]:
-    """Return trials as columns: one list for each figure, what was chosen first, then the best.
-
-    Examples
-    --------
-    >>> list(table([]))
-    ['proposal', 'error', 'doubt', 'macs', 'parameters', 'bytes', 'epochs', 'seconds', 'allowed']
-    """
+    """Return trials as columns."""
+    # one list for each figure, what was chosen first, then the best.
 
     def rank(trial: Trial) -> tuple[bool, bool, int, float]:
         return trial.proposal != chosen, not trial.allowed, -trial.epochs, trial.doubt
@@ -226,17 +191,7 @@ def learn_from_family(
     n_jobs: int = 1,
     class_weight: dict[Any, float] | str | None = None,
 ) -> CompactClassifier:
-    """Return the classifier of a family's features, chosen greedily.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Unfitted; a copy of it is fitted.
-    rounds : int
-    training : ImageSet
-    n_jobs : int, default 1
-    class_weight : dict or "balanced", optional
-    """
+    """Return the classifier of a family's features, chosen greedily."""
     from sklearn.base import clone
 
     from visionshare.columns import ArrayColumns

@@ -28,32 +28,10 @@ def removals(
     W: np.ndarray,
     positions: Sequence[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what removing each candidate would cost, and where the weights would then go.
-
-    In the quadratic model of the objective at its minimum, with a class a block of the Hessian
-    H_q, weights w_J that are forced to zero raise the objective by ½ Σ_q w_qJᵀ ([H_q⁻¹]_JJ)⁻¹ w_qJ,
-    and the others move by −[H_q⁻¹]_·J ([H_q⁻¹]_JJ)⁻¹ w_qJ.
-
-    Parameters
-    ----------
-    active : ActiveSet
-    loss : Loss
-    penalty : Penalty
-    W : ndarray of shape (k, n + 1)
-        Weights at the minimum, intercept first.
-    positions : sequence of ndarray
-        Columns of W, from 1, of each candidate.
-
-    Returns
-    -------
-    costs : ndarray of shape (candidates,)
-    moved : ndarray of shape (k, n + 1)
-        The weights after the cheapest removal; those of the removed columns are 0.
-
-    References
-    ----------
-    B. Hassibi, D. Stork, "Second order derivatives for network pruning", NIPS 1992.
-    """
+    """Return what removing each candidate would cost, and where the weights would then go."""
+    # In the quadratic model of the objective at its minimum, with a class a block of the Hessian
+    # H_q, weights w_J that are forced to zero raise the objective by ½ Σ_q w_qJᵀ ([H_q⁻¹]_JJ)⁻¹
+    # w_qJ, and the others move by −[H_q⁻¹]_·J ([H_q⁻¹]_JJ)⁻¹ w_qJ.
     k, p = W.shape
     stride = max(1, active.m // _SAMPLE)
     blocks = active.curvature_grams(loss, active.scores(W), stride)
@@ -81,25 +59,7 @@ def backward_steps(
     history: Sequence[Round],
     validation: np.ndarray | None = None,
 ) -> Iterator[Round]:
-    """Remove candidates one at a time, always the one whose removal costs least, down to one.
-
-    Parameters
-    ----------
-    pool : Pool
-    active : ActiveSet
-        Holds the columns of ``history``, in that order; at the end those of one candidate.
-    settings : GreedySettings
-    history : sequence of Round
-        The rounds that chose the candidates.
-    validation : ndarray of bool, optional
-        Validation examples.
-
-    Yields
-    ------
-    Round
-        First with all candidates, at last with a single one; its score is what the next removal
-        will cost, and its seconds how long this one took.
-    """
+    """Remove candidates one at a time, always the one whose removal costs least, down to one."""
     left, W = list(history[-1].candidates), history[-1].W
     while True:
         begun = time.perf_counter()
@@ -131,19 +91,9 @@ def _weight_positions(pool: Pool, candidates: Iterable[int | np.integer]) -> lis
 
 
 def nested_path(pool: Pool, history: Sequence[Round], remainders: Sequence[Round]) -> list[Round]:
-    """Return what backward steps left as a path of rounds that each add a candidate.
-
-    The sets that were left are nested: round t has the t candidates that were left when t were
-    left, with their own weights. The seconds of the whole history stand in round 1.
-
-    Parameters
-    ----------
-    pool : Pool
-    history : sequence of Round
-        The rounds that chose the candidates.
-    remainders : sequence of Round
-        The last ones that :func:`backward_steps` yielded, in that order.
-    """
+    """Return what backward steps left as a path of rounds that each add a candidate."""
+    # The sets that were left are nested: round t has the t candidates that were left when t were
+    # left, with their own weights. The seconds of the whole history stand in round 1.
     path: list[Round] = []
     order: list[int] = []
     for remainder in reversed(remainders):

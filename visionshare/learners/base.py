@@ -64,11 +64,7 @@ _LEAST_COEF = 1e-30
 
 
 class Learner(BaseEstimator):
-    """What classifiers and regressors share.
-
-    A learner fits ``support_`` (ids of columns), ``coef_`` and ``intercept_`` (of unscaled
-    columns, a row for each score) from arrays or :class:`visionshare.columns.Columns`.
-    """
+    """What classifiers and regressors share."""
 
     support_: np.ndarray
     coef_: np.ndarray
@@ -95,35 +91,14 @@ class Learner(BaseEstimator):
         return tags
 
     def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without data."""
         self._settings()
 
     @abstractmethod
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> Learner:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-            Examples by features, in memory or in a store.
-        y : array-like of shape (m,)
-            Classes, or the numbers of a regression.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range, or the data of a classifier has fewer than two classes.
-        """
+        """Choose features and fit their weights."""
 
     @abstractmethod
     def _settings(self) -> Any:
@@ -228,10 +203,7 @@ class Learner(BaseEstimator):
 
 
 class Classifier(ClassifierMixin, Learner):
-    """What classifiers share: classes, predictions, probabilities, the compact classifier.
-
-    Scores are (m, k), or (m, 1) for two classes: above 0 is the second.
-    """
+    """What classifiers share: classes, predictions, probabilities, the compact classifier."""
 
     classes_: np.ndarray
     temperature_: float
@@ -255,10 +227,8 @@ class Classifier(ClassifierMixin, Learner):
     def _label_examples(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
     ) -> tuple[Columns, np.ndarray, np.ndarray]:
-        """Check the inputs of ``fit`` with several labels; return columns, signs and weights.
-
-        Signs are (m, L), the weights (m,), or (m, L) where labels are missing.
-        """
+        """Check the inputs of ``fit`` with several labels; return columns, signs and weights."""
+        # Signs are (m, L), the weights (m,), or (m, L) where labels are missing.
         if getattr(self, "class_weight", None) is not None:
             raise InputError("class_weight", self.class_weight, "None, where y has several labels")
         filled, known = known_entries(y)
@@ -289,10 +259,8 @@ class Classifier(ClassifierMixin, Learner):
         return float(super().score(X, label_array(y), sample_weight))
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``.
-
-        Of several labels each has a probability of its own, (m, L).
-        """
+        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
+        # Of several labels each has a probability of its own, (m, L).
         return self._probabilities(self._scores(X))
 
     def _flattened(self, scores: np.ndarray) -> np.ndarray:
@@ -314,25 +282,7 @@ class Classifier(ClassifierMixin, Learner):
         classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
-        """Return the compact classifier: the chosen features of ``family`` and their weights.
-
-        Parameters
-        ----------
-        family : FeatureFamily
-            The fitted family whose columns were learned from.
-        classes : sequence or mapping, optional
-            Other names for the classes, in the order of ``classes_``; or a mapping of labels to
-            names, whose order does not matter.
-        metadata : dict, optional
-            Plain values to keep in the file; a search per microsecond adds its ``rates``.
-
-        Raises
-        ------
-        InputError
-            If no feature was chosen, or a sequence gives a class the label of another class: it
-            stands in another order than ``classes_``; or weights are too large or too small for
-            float32.
-        """
+        """Return the compact classifier: the chosen features of ``family`` and their weights."""
         from visionshare.classifier import CompactClassifier
         from visionshare.datasets.training_values import TrainingValues
 

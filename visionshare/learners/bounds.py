@@ -28,40 +28,9 @@ __all__ = [
 def generalization_gap(
     model: ShareBoost, examples: int, columns: int, delta: float = 0.05
 ) -> float:
-    """Return what bounds the test error less the training error of ShareBoost.
-
-    √((Tk·log(Tk)·log k + T·log d + log(1/δ)) / m): what is paid for T features grows with the
-    logarithm of the pool alone.
-
-    Parameters
-    ----------
-    model : ShareBoost
-        Fitted.
-    examples : int
-        m, those that trained it.
-    columns : int
-        d, of the pool that it searched.
-    delta : float, default 0.05
-        The bound holds with probability 1 - δ.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
-    References
-    ----------
-    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: efficient multiclass learning with
-    feature sharing", NIPS 2011, theorem 1.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(100, 8))
-    >>> model = ShareBoost(rounds=1).fit(X, X[:, 3] > 0)
-    >>> round(generalization_gap(model, 100, 8), 3), round(generalization_gap(model, 400, 8), 3)
-    (0.246, 0.123)
-    """
+    """Return what bounds the test error less the training error of ShareBoost."""
+    # √((Tk·log(Tk)·log k + T·log d + log(1/δ)) / m): what is paid for T features grows with the
+    # logarithm of the pool alone.
     check_is_fitted(model)
     for name, value in (("examples", examples), ("columns", columns)):
         if value < 1:
@@ -76,30 +45,10 @@ def generalization_gap(
 
 
 def transfer_gap(model: GreedyTL, X: np.ndarray, y: np.ndarray) -> float:
-    """Return what bounds the risk less the training risk of GreedyTL of two classes.
-
-    c + √(R·c) with c = (1 + kτ)/(λm): k sources were chosen, τ is the largest square of a score of
-    theirs at variance 1, and R the risk of their part of the score alone, cut at ±1. Good sources
-    make the slow term small. The λm of the theorem is the λ of algorithm 1.
-
-    Parameters
-    ----------
-    model : GreedyTL
-        Fitted to two classes, with sources.
-    X : ndarray of shape (m, d)
-        Examples that trained it.
-    y : ndarray of shape (m,)
-
-    Raises
-    ------
-    InputError
-        If the model has more classes.
-
-    References
-    ----------
-    I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for transfer learning",
-    CVIU 156, 2017, theorem 2.
-    """
+    """Return what bounds the risk less the training risk of GreedyTL of two classes."""
+    # c + √(R·c) with c = (1 + kτ)/(λm): k sources were chosen, τ is the largest square of a score
+    # of theirs at variance 1, and R the risk of their part of the score alone, cut at ±1. Good
+    # sources make the slow term small. The λm of the theorem is the λ of algorithm 1.
     scores, weights = _source_scores(model, X)
     signs = np.where(np.asarray(y) == model.classes_[1], 1.0, -1.0)
     part = np.clip(scores @ weights, -1, 1)
@@ -110,18 +59,7 @@ def transfer_gap(model: GreedyTL, X: np.ndarray, y: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Approximation:
-    """How near a greedy selection is to the best one of as many columns.
-
-    Attributes
-    ----------
-    correlation : float
-        γ, the largest between two columns.
-    allowed : float
-        (1 + λ)/(6k), below which γ has to be.
-    epsilon : float
-        16(k + 1)²γ/(1 + λ): the regularized risk is at most 1 + ε times the least one, where γ is
-        small enough; otherwise the theorem promises nothing.
-    """
+    """How near a greedy selection is to the best one of as many columns."""
 
     correlation: float
     allowed: float
@@ -134,32 +72,7 @@ class Approximation:
 
 
 def approximation(model: GreedyTL, X: np.ndarray) -> Approximation:
-    """Return what theorem 3 asks of the columns, and its factor: how near the selection is.
-
-    Parameters
-    ----------
-    model : GreedyTL
-        Fitted to two classes.
-    X : ndarray of shape (m, d)
-        Examples that trained it.
-
-    Raises
-    ------
-    InputError
-        If the model has more classes.
-
-    References
-    ----------
-    As of :func:`transfer_gap`, theorem 3 and corollary 1.
-
-    Examples
-    --------
-    >>> X = np.eye(8)[:, :4]
-    >>> model = GreedyTL(rounds=1).fit(X, [1, 0, 0, 0, 0, 0, 0, 1])
-    >>> found = approximation(model, X)
-    >>> round(found.correlation, 3), round(found.allowed, 3), found.holds
-    (0.143, 0.188, True)
-    """
+    """Return what theorem 3 asks of the columns, and its factor: how near the selection is."""
     _check_two_classes(model)
     Z = _standardized(model._with_scores(np.asarray(X, np.float64)))
     products = np.abs(Z.T @ Z) / len(Z)
@@ -171,29 +84,10 @@ def approximation(model: GreedyTL, X: np.ndarray) -> Approximation:
 
 
 def selection_gap(model: GreedyTL, X: np.ndarray, y: np.ndarray) -> float:
-    """Return what bounds the risk less the training risk of the best k columns.
-
-    (1 + ε)R + c + √(R·c), with ε of :func:`approximation`, c of :func:`transfer_gap`, and R the
-    least λ/s + mean risk of s sources, s at most k: one good source makes it small. Infinite where
-    the columns are too correlated for the theorem.
-
-    Parameters
-    ----------
-    model : GreedyTL
-        Fitted to two classes, with sources.
-    X : ndarray of shape (m, d)
-        Examples that trained it.
-    y : ndarray of shape (m,)
-
-    Raises
-    ------
-    InputError
-        If the model has more classes, or no sources.
-
-    References
-    ----------
-    As of :func:`transfer_gap`, theorem 3.
-    """
+    """Return what bounds the risk less the training risk of the best k columns."""
+    # (1 + ε)R + c + √(R·c), with ε of :func:`approximation`, c of :func:`transfer_gap`, and R the
+    # least λ/s + mean risk of s sources, s at most k: one good source makes it small. Infinite
+    # where the columns are too correlated for the theorem.
     near = approximation(model, X)
     if not near.holds:
         return math.inf

@@ -32,28 +32,7 @@ FOLD_FEATURES = 8
 def fit_temperature(
     scores: np.ndarray, y: np.ndarray, omega: np.ndarray, where: Totals | None = None
 ) -> float:
-    """Return the T that minimizes the weighted log loss of softmax(scores / T).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k)
-        Scores of examples that did not train the weights; one column is the score of the second
-        of two classes.
-    y : ndarray of shape (m,)
-        Class indexes.
-    omega : ndarray of shape (m,)
-        Weights.
-    where : Totals, optional
-        Columns of these examples, where they lie in several places, and the scores with them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.array([[4.0, 0.0]] * 4)
-    >>> y = np.array([0, 0, 0, 1])
-    >>> round(float(fit_temperature(scores, y, np.ones(4)) * np.log(3)), 3)
-    4.0
-    """
+    """Return the T that minimizes the weighted log loss of softmax(scores / T)."""
     where = where or Totals()
     y, omega = where.of_examples(y), where.of_examples(omega)
     weighed = where.each(_weighed, scores, y, omega, where.total(np.sum, omega))
@@ -73,15 +52,7 @@ def _weighed_slope(weighed: tuple[np.ndarray, ...], inverse: float) -> float:
 
 
 def held_out_temperature(active: ActiveSet, scores: np.ndarray) -> float:
-    """Return the temperature for scores of an active set's examples, by their weights.
-
-    Parameters
-    ----------
-    active : ActiveSet
-        Examples of weight 0 do not count.
-    scores : ndarray of shape (m, k), or tiled
-        What the active set's own :meth:`each` or ``scores`` gave.
-    """
+    """Return the temperature for scores of an active set's examples, by their weights."""
     total = active.total(_weight)
     counted = active.each(_counted, scores, total)
     return _temperature(lambda inverse: active.total(_counted_slope, counted, inverse))
@@ -121,23 +92,9 @@ def _temperature(slope: Callable[[float], float]) -> float:
 
 
 def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return examples, and where all are right one more (the rule of succession).
-
-    Their best temperature would be 0, and every probability 1. The one more is wrong by as much as
-    the least sure example is right.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k)
-    y : ndarray of shape (m,)
-        Class indexes.
-
-    Examples
-    --------
-    >>> scores, y = with_an_error(np.array([[4.0, 0.0], [1.0, 2.0]]), np.array([0, 1]))
-    >>> scores[2].tolist(), int(y[2])
-    ([2.0, 1.0], 1)
-    """
+    """Return examples, and where all are right one more (the rule of succession)."""
+    # Their best temperature would be 0, and every probability 1. The one more is wrong by as much
+    # as the least sure example is right.
     true_scores = np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
     others = scores.copy()
     np.put_along_axis(others, y[:, None], -np.inf, axis=1)
@@ -151,32 +108,16 @@ def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
-    """Return a fold for each row, by its content.
-
-    Equal rows share a fold, also where one has −0 and the other 0. A row's fold depends on
-    nothing else: neither on the order of the examples nor on which others are there.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, n)
-    n_folds : int
-    """
+    """Return a fold for each row, by its content."""
+    # Equal rows share a fold, also where one has −0 and the other 0. A row's fold depends on
+    # nothing else: neither on the order of the examples nor on which others are there.
     # −0 + 0 is 0.
     rows = np.ascontiguousarray(rows) + rows.dtype.type(0)
     return np.array([zlib.crc32(row.tobytes()) % n_folds for row in rows], dtype=np.int64)
 
 
 def example_folds(active: ActiveSet, columns: Columns, support: np.ndarray) -> np.ndarray:
-    """Return a fold for each example, of :data:`FOLDS`, by its values of the first features.
-
-    Parameters
-    ----------
-    active : ActiveSet
-        Of the same examples; the folds stand where its examples are.
-    columns : Columns
-    support : ndarray of int
-        The chosen features.
-    """
+    """Return a fold for each example, of :data:`FOLDS`, by its values of the first features."""
     values = columns.columns_of(support[:FOLD_FEATURES], scaled=False)
     folds: np.ndarray = active.each(_folds, values)
     return folds
@@ -194,26 +135,8 @@ def cross_fitted_scores(
     folds: np.ndarray,
     refit_tol: float,
 ) -> np.ndarray | None:
-    """Return each example's scores from a refit that left its fold out.
-
-    The features stay as chosen on all examples; only the weights are refitted.
-
-    Parameters
-    ----------
-    active : ActiveSet
-    loss : Loss
-    penalty : Penalty
-    W : ndarray of shape (k, n + 1)
-        Where the refits begin.
-    folds : ndarray of shape (m,)
-        As :func:`example_folds` returns them.
-    refit_tol : float
-
-    Returns
-    -------
-    ndarray of shape (m, k) or None
-        None where a fold or a class would be left without examples.
-    """
+    """Return each example's scores from a refit that left its fold out."""
+    # The features stay as chosen on all examples; only the weights are refitted.
     n_folds = int(active.total(_largest_fold, folds, how="max")) + 1
     counts = active.total(_class_counts, folds, n_folds)
     others, present = counts.sum(axis=0) - counts, counts.sum(axis=0) > 0

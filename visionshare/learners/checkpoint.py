@@ -31,33 +31,14 @@ _logger = logging.getLogger(__name__)
 
 
 def run_identity(settings: Sequence[object], *arrays: np.ndarray) -> str:
-    """Return the identity of a run: settings, which names and equal objects describe alike, data.
-
-    Examples
-    --------
-    >>> run_identity([0.5, "unit_norm"]) == run_identity([np.float64(0.5), "unit_norm"])
-    True
-    """
+    """Return the identity of a run."""
+    # settings, which names and equal objects describe alike, data.
     text = "\n".join(map(description, settings))
     return array_fingerprint(np.frombuffer(text.encode(), np.uint8), *arrays)
 
 
 class Checkpoint(Generic[R]):
-    """The rounds of one run, on disk.
-
-    Parameters
-    ----------
-    folder : path-like
-    fingerprint : str
-        Identity of the run: data, weights and settings. A folder of another run is refused.
-    record : type
-        Dataclass of a round, of numbers and arrays.
-
-    Raises
-    ------
-    InputError
-        If the folder holds another run, or one of an earlier version's format.
-    """
+    """The rounds of one run, on disk."""
 
     def __init__(self, folder: str | os.PathLike[str], fingerprint: str, record: type[R]) -> None:
         self.folder, self.record, self.fingerprint = Path(folder), record, fingerprint
@@ -84,15 +65,8 @@ class Checkpoint(Generic[R]):
         write_tensor_file(self._file(number), _ROUND, VERSION, about, arrays)
 
     def load(self) -> list[R]:
-        """Return the records from the first on, up to the first that is missing or damaged.
-
-        Rounds from there on are learned again.
-
-        Raises
-        ------
-        InputError
-            If a file is a round of another run, or another round of this one.
-        """
+        """Return the records from the first on, up to the first that is missing or damaged."""
+        # Rounds from there on are learned again.
         history: list[R] = []
         while (path := self._file(len(history) + 1)).exists():
             record = self._read(path, len(history) + 1)
@@ -119,28 +93,7 @@ class Checkpoint(Generic[R]):
 
 
 class Run(Generic[R]):
-    """The rounds of one fit: those of a checkpoint or an earlier fit, then those of the loop.
-
-    Parameters
-    ----------
-    record : type
-        Dataclass of a round.
-    most : int
-        Rounds at most.
-    checkpoint : path-like, optional
-        Folder that keeps each round.
-    identity : callable, optional
-        Returns the run's identity; asked where there is a checkpoint.
-    earlier : sequence, optional
-        Rounds to continue from where there is no checkpoint.
-    progress : bool, default False
-        Show a progress bar.
-
-    Attributes
-    ----------
-    history : list
-        All rounds so far.
-    """
+    """The rounds of one fit: those of a checkpoint or an earlier fit, then those of the loop."""
 
     def __init__(
         self,

@@ -16,23 +16,7 @@ __all__ = ["by_number", "check_class_weight", "weights_of_classes"]
 
 
 def check_class_weight(class_weight: Any, classes: Collection[Any] | None = None) -> None:
-    """Check weights of classes.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-    classes : collection, optional
-        Which a dict may name; any when omitted.
-
-    Raises
-    ------
-    InputError
-        If they are none of these, a weight is no finite number above 0, or a class is unknown.
-
-    Examples
-    --------
-    >>> check_class_weight({"a": 2.0}, ["a", "b"])
-    """
+    """Check weights of classes."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
@@ -47,24 +31,7 @@ def check_class_weight(class_weight: Any, classes: Collection[Any] | None = None
 
 
 def weights_of_classes(class_weight: Any, y: np.ndarray, classes: Sequence[Any]) -> np.ndarray:
-    """Return what each class's examples count, (k,), float64.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        A class that a dict does not name counts 1. "balanced" is scikit-learn's; a class without
-        examples counts as if it had one.
-    y : ndarray of int64 (m,)
-        Numbers of the examples' classes.
-    classes : sequence of length k
-
-    Examples
-    --------
-    >>> weights_of_classes({"b": 3.0}, np.array([0, 1, 1]), ["a", "b"]).tolist()
-    [1.0, 3.0]
-    >>> weights_of_classes("balanced", np.array([0, 1, 1]), ["a", "b"]).tolist()
-    [1.5, 0.75]
-    """
+    """Return what each class's examples count, (k,), float64."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
@@ -76,13 +43,7 @@ def weights_of_classes(class_weight: Any, y: np.ndarray, classes: Sequence[Any])
 
 
 def by_number(class_weight: Any, classes: Sequence[Any]) -> Any:
-    """Return weights of classes by their numbers, for learners of numbers.
-
-    Examples
-    --------
-    >>> by_number({"b": 3.0}, ["a", "b"]), by_number("balanced", ["a", "b"])
-    ({1: 3.0}, 'balanced')
-    """
+    """Return weights of classes by their numbers, for learners of numbers."""
     if not isinstance(class_weight, Mapping):
         return class_weight
     check_class_weight(class_weight, classes)

@@ -46,31 +46,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """The choices of a run of column generation.
-
-    Attributes
-    ----------
-    rounds : int
-        Rounds at most.
-    max_features : int or None
-        Stop when so many columns have weights.
-    n_entering : int
-        Candidates a round at most.
-    search : Search
-    tol : float
-        ε over λ: a candidate enters only if it violates optimality by more.
-    patience : int
-        Stop after so many searches in a row without a violator.
-    refit_tol, max_iter
-        KKT residual and iterations of the restricted problem.
-    criterion : str or TaskCriterion, default "violation"
-        See :func:`visionshare.search.make_task_criterion`.
-    solver : str or callable, default "newton"
-        Whose bound that criterion takes.
-    corrective : bool, default True
-        Solve the restricted problem in every round; otherwise a round is one update of one
-        candidate, a new or an active one.
-    """
+    """The choices of a run of column generation."""
 
     rounds: int
     max_features: int | None
@@ -93,33 +69,10 @@ def generate(
     history: Sequence[Round] = (),
     start: Round | None = None,
 ) -> Iterator[Round]:
-    """Yield the rounds that follow ``history``.
-
-    A round depends on the rounds before it, on the data and on the steps that the solver has found
-    to be short enough: a resumed run ends where another does, within the solver's tolerance.
-
-    Parameters
-    ----------
-    pool : Pool
-    problem : TaskProblem
-        Empty; the loop fills it, first from ``history``.
-    solver : Solver
-        Of that problem.
-    settings : GenerationSettings
-    history : sequence of Round, optional
-        Earlier rounds.
-    start : Round, optional
-        Candidates and weights to begin with, such as those of another alpha.
-
-    Yields
-    ------
-    Round
-
-    References
-    ----------
-    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
-    Learning 91, 2013, algorithm 1.
-    """
+    """Yield the rounds that follow ``history``."""
+    # A round depends on the rounds before it, on the data and on the steps that the solver has
+    # found to be short enough: a resumed run ends where another does, within the solver's
+    # tolerance.
     begun, last = time.perf_counter(), history[-1] if history else start
     entered_before = [record.entered for record in history]
     for candidates in entered_before if start is None else [start.candidates, *entered_before]:
@@ -192,23 +145,7 @@ def generate(
 
 
 def ending(history: Sequence[Round], settings: GenerationSettings, n_features: int) -> str:
-    """Return what ended the rounds.
-
-    Parameters
-    ----------
-    history : sequence of Round
-    settings : GenerationSettings
-    n_features : int
-        Features in the end.
-
-    Returns
-    -------
-    {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
-        "optimal": the weights and all candidates that were looked at violate the conditions of
-        optimality by no more than the tolerances. "refit_tol": the solver's tolerance hides what
-        still violates them. "max_iter": the solver gains no more before its tolerance, see the last
-        round's ``gap``.
-    """
+    """Return what ended the rounds."""
     if history[-1].number >= settings.rounds:
         return "rounds"
     if n_features >= (settings.max_features or np.inf):
@@ -336,12 +273,10 @@ def _entering_together(
     chosen: list[Candidate],
     settings: GenerationSettings,
 ) -> list[Candidate]:
-    """Return what is to enter, with as many more as tasks without weights need to get some.
-
-    One norm over all weights of a task lets none of them leave zero before the gradients of all
-    exceed λ together: a candidate alone rarely does. Where a task with weights wants what was
-    chosen, or the shared weights do, that goes first. Columns that grow have room for few.
-    """
+    """Return what is to enter, with as many more as tasks without weights need to get some."""
+    # One norm over all weights of a task lets none of them leave zero before the gradients of all
+    # exceed λ together: a candidate alone rarely does. Where a task with weights wants what was
+    # chosen, or the shared weights do, that goes first. Columns that grow have room for few.
     least = problem.alpha * (1 + settings.tol)
     unused = ~weights.W.any(axis=0)
     if not unused.any() or pool.columns.grows:
@@ -374,13 +309,8 @@ def _entering_together(
 
 
 def _prefix(squares: np.ndarray, entering: np.ndarray, needed: float) -> np.ndarray:
-    """Return which of the largest squares make those that enter exceed a sum; none if all do not.
-
-    Examples
-    --------
-    >>> _prefix(np.array([1.0, 4.0, 2.0]), np.array([True, False, False]), 4.5).tolist()
-    [False, True, False]
-    """
+    """Return which of the largest squares make those that enter exceed a sum."""
+    # none if all do not.
     more = np.zeros(len(squares), bool)
     order = np.argsort(-np.where(entering, 0, squares), kind="stable")
     sums = squares[entering].sum() + np.cumsum(np.where(entering, 0, squares)[order])

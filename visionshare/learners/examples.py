@@ -24,17 +24,7 @@ __all__ = ["Examples", "class_signs", "classes_and_numbers", "example_weights"]
 
 @dataclass(frozen=True)
 class Examples:
-    """What a classifier learns from.
-
-    Attributes
-    ----------
-    columns : Columns
-    y : ndarray of int, shape (m,)
-        Class indexes.
-    omega : ndarray of shape (m,), float64
-        Weights of the examples, with those of their classes.
-    n_classes : int
-    """
+    """What a classifier learns from."""
 
     columns: Columns
     y: np.ndarray
@@ -48,30 +38,13 @@ class Examples:
 
 
 def class_signs(y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return +1 where an example is of a class and −1 elsewhere, (m, k), or (m, 1) for k = 2.
-
-    Examples
-    --------
-    >>> class_signs(np.array([0, 1]), 2).tolist(), class_signs(np.array([0, 2]), 3).tolist()
-    ([[-1.0], [1.0]], [[1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]])
-    """
+    """Return +1 where an example is of a class and −1 elsewhere, (m, k), or (m, 1) for k = 2."""
     classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     return np.where(y[:, None] == classes, 1.0, -1.0)
 
 
 def classes_and_numbers(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes of labels, sorted, and the number of each label's class.
-
-    Raises
-    ------
-    InputError
-        If labels are no classes, or all of one class.
-
-    Examples
-    --------
-    >>> classes_and_numbers(np.array(["b", "a", "b"]))
-    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
-    """
+    """Return the classes of labels, sorted, and the number of each label's class."""
     try:
         check_classification_targets(y)
     except (ValueError, TypeError) as error:
@@ -88,14 +61,7 @@ def classes_and_numbers(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def example_weights(
     sample_weight: np.ndarray | None, y: np.ndarray, class_weight: Any = None
 ) -> np.ndarray:
-    """Return the examples' weights (m,), float64, at least 0 and one of them above.
-
-    Raises
-    ------
-    InputError
-        If all are zero, too large or too small, or weights of classes are no numbers above 0, or
-        of none of the classes.
-    """
+    """Return the examples' weights (m,), float64, at least 0 and one of them above."""
     omega: np.ndarray = _check_sample_weight(
         sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
     )

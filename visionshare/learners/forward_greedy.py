@@ -70,10 +70,8 @@ class _ForwardGreedy(Learner):
     def _learn(
         self, columns: Columns, targets: Sequence[tuple[np.ndarray, np.ndarray]], omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Any]:
-        """Run the steps of every target; return weights, intercepts and scores (m, T).
-
-        Weights of the examples are (m,), or (m, T) where they differ between targets.
-        """
+        """Run the steps of every target; return weights, intercepts and scores (m, T)."""
+        # Weights of the examples are (m,), or (m, T) where they differ between targets.
         settings = self._settings()
         weights = omega[:, None] if omega.ndim == 1 else omega
         fractions = np.broadcast_to((weights / weights.sum(axis=0)).T, (len(targets), len(omega)))

@@ -19,22 +19,7 @@ __all__ = ["Ball", "BallSettings", "ball_rounds"]
 
 @dataclass(frozen=True)
 class BallSettings:
-    """The choices of a forward selection within a ball.
-
-    Attributes
-    ----------
-    rounds : int
-        Steps at most.
-    max_features : int or None
-        Stop before a step would use more columns.
-    bound : float
-        B: ‖w‖₁ ≤ B.
-    loss : TaskLoss
-        Smooth.
-    tol : float
-        Stop when the duality gap is below this fraction of the loss.
-    search : Search
-    """
+    """The choices of a forward selection within a ball."""
 
     rounds: int
     max_features: int | None
@@ -45,13 +30,7 @@ class BallSettings:
 
 
 class Ball:
-    """Weights within the ball: columns used, their weights, the intercept and the scores.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of the examples; what has a row for each of them stays where they are.
-    """
+    """Weights within the ball: columns used, their weights, the intercept and the scores."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -82,31 +61,9 @@ def ball_rounds(
     omega: np.ndarray,
     settings: BallSettings,
 ) -> Iterator[Round]:
-    """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|.
-
-    η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
-    [0, 1]. The intercept is refitted after each step: it is outside the ball.
-
-    Parameters
-    ----------
-    pool : Pool
-        Of single columns, scaled into [−1, 1].
-    ball : Ball
-        Where the loop begins and what it changes.
-    s, c : ndarray of shape (m,)
-        z = c − s·f for scores f, see :mod:`visionshare.losses.separable`.
-    omega : ndarray of shape (m,)
-        Weights of the examples, of sum 1.
-    settings : BallSettings
-
-    Yields
-    ------
-    Round
-
-    References
-    ----------
-    S. Shalev-Shwartz, N. Srebro, "Low ℓ1 norm and guarantees on sparsifiability", 2008.
-    """
+    """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|."""
+    # η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
+    # [0, 1]. The intercept is refitted after each step: it is outside the ball.
     loss, bound, columns = settings.loss, settings.bound, pool.columns
     target = _Target(*map(columns.of_examples, (s, c, omega)))
     excluded, criterion = pool.flat(), make_criterion("gradient")

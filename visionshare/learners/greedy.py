@@ -24,24 +24,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GreedySettings:
-    """The choices that make a learner out of the loop.
-
-    Attributes
-    ----------
-    rounds : int
-        Rounds at most.
-    n_backward : int
-        Rounds beyond them, whose features compete: see
-        :func:`visionshare.learners.backward.backward_steps`.
-    loss, penalty, criterion, search
-        What is minimized, and what chooses the next candidate.
-    tol : float
-        Stop when a round lowers the objective by less than ``tol`` times its value.
-    refit_tol, max_iter
-        Of the restricted master problem: the weights of the chosen columns.
-    patience : int or None
-        Stop after so many rounds without a lower error on the validation examples.
-    """
+    """The choices that make a learner out of the loop."""
 
     rounds: int
     loss: Loss
@@ -123,27 +106,9 @@ def greedy_rounds(
     validation: np.ndarray | None = None,
     history: Sequence[Round] = (),
 ) -> Iterator[Round]:
-    """Yield the rounds that follow ``history``.
-
-    A round depends on the weights before it and on the data alone, so a run that was stopped
-    and resumed yields the same bits as one that was not.
-
-    Parameters
-    ----------
-    pool : Pool
-        The candidates.
-    active : ActiveSet
-        Empty; the loop fills it, first from ``history``.
-    settings : GreedySettings
-    validation : ndarray of bool, optional
-        Validation examples (of weight 0 in ``active``).
-    history : sequence of Round, optional
-        Earlier rounds, in order.
-
-    Yields
-    ------
-    Round
-    """
+    """Yield the rounds that follow ``history``."""
+    # A round depends on the weights before it and on the data alone, so a run that was stopped
+    # and resumed yields the same bits as one that was not.
     loss, penalty = settings.loss, settings.penalty
     history = list(history)
     columns = pool.columns

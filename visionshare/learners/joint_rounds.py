@@ -19,27 +19,7 @@ _NOTHING = 1e-14
 
 @dataclass(frozen=True)
 class SharedStump:
-    """What one round adds: a · 1[v > θ] + b to the scores of some classes, a constant to others.
-
-    Attributes
-    ----------
-    number : int
-        From 1.
-    feature : int
-        Id of the stump 1[v ≤ θ].
-    shared : ndarray of bool, shape (T,)
-        The classes that share it.
-    a, b : float
-    constants : ndarray of shape (T,), float64
-        k_c; 0 for the classes that share the stump.
-    gain : float
-        What the weighted squared error of the constants alone loses, as a fraction of all weights.
-    error : float
-        The weighted squared error after the stump, as a fraction of all weights.
-    loss : float
-        Σ_c Σ_i ω_i exp(−z_ic H_ic) after the round, as a fraction of Σ_c Σ_i ω_i.
-    seconds : float
-    """
+    """What one round adds."""
 
     number: int
     feature: int
@@ -71,30 +51,7 @@ def shared_stumps(
     inputs_a_round: int,
     rng: np.random.Generator,
 ) -> Iterator[SharedStump]:
-    """Yield the rounds of JointBoost.
-
-    Parameters
-    ----------
-    columns : StumpColumns
-    z : ndarray of shape (m, T)
-        +1 where an example is of a class, else −1.
-    omega : ndarray of shape (m,)
-        Weights of the examples.
-    rounds : int
-        Rounds at most; fewer where no stump gains anything.
-    inputs_a_round : int
-        How many inputs are examined in a round, drawn at random.
-    rng : Generator
-
-    Yields
-    ------
-    SharedStump
-
-    References
-    ----------
-    A. Torralba, K. P. Murphy, W. T. Freeman, "Sharing visual features for multiclass and
-    multiview object detection", IEEE PAMI 29, 2007, figure 2.
-    """
+    """Yield the rounds of JointBoost."""
     p = len(columns.order)
     positive = np.where((z > 0).any(axis=1), np.argmax(z, axis=1), -1).astype(np.int64)
     total = float(omega.sum() * z.shape[1])

@@ -24,36 +24,13 @@ __all__ = [
 
 
 def has_columns(y: Any) -> bool:
-    """Return whether targets are a matrix of several columns.
-
-    Examples
-    --------
-    >>> has_columns([0, 1]), has_columns(np.zeros((3, 1))), has_columns(np.zeros((3, 2)))
-    (False, False, True)
-    """
+    """Return whether targets are a matrix of several columns."""
     shape = np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 
 def known_entries(Y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix of targets with 0 for missing entries, and which are known.
-
-    Parameters
-    ----------
-    Y : array-like of shape (m, T)
-        NaN where an entry is missing.
-
-    Raises
-    ------
-    InputError
-        If an entry is not a number, or a column has no known entry.
-
-    Examples
-    --------
-    >>> filled, known = known_entries([[1.0, np.nan], [2.0, 3.0]])
-    >>> filled.tolist(), known.tolist()
-    ([[1.0, 0.0], [2.0, 3.0]], [[True, False], [True, True]])
-    """
+    """Return a matrix of targets with 0 for missing entries, and which are known."""
     try:
         Y = np.asarray(Y, np.float64)
     except (TypeError, ValueError):
@@ -66,18 +43,7 @@ def known_entries(Y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def finite_numbers(y: Any) -> np.ndarray:
-    """Return targets of a regression as float64.
-
-    Raises
-    ------
-    InputError
-        If one is not a number, or not finite.
-
-    Examples
-    --------
-    >>> finite_numbers([1, 2]).tolist()
-    [1.0, 2.0]
-    """
+    """Return targets of a regression as float64."""
     try:
         numbers = np.asarray(y, np.float64)
     except (TypeError, ValueError):
@@ -89,19 +55,7 @@ def finite_numbers(y: Any) -> np.ndarray:
 
 
 def check_targets(y: np.ndarray) -> None:
-    """Check the targets of a regression, each column alone: all 0, or of usual sizes.
-
-    Raises
-    ------
-    InputError
-        If they are too large or too small.
-
-    Examples
-    --------
-    >>> check_targets(np.array([0.0, 1e200]))
-    Traceback (most recent call last):
-    visionshare.errors.InputError: y: got 'values up to 1e+200'; accepted: ... too large; ...
-    """
+    """Check the targets of a regression, each column alone: all 0, or of usual sizes."""
     columns = y.reshape(len(y), -1).T
     for number, column in enumerate(columns):
         where = f"in column {number}" if len(columns) > 1 else ""
@@ -109,25 +63,7 @@ def check_targets(y: np.ndarray) -> None:
 
 
 def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return +1 where an example has a label and −1 where it has not, (m, L).
-
-    Parameters
-    ----------
-    Y : ndarray of shape (m, L), float64
-        0 and 1.
-    weights : ndarray of shape (m, 1) or (m, L)
-        Entries of weight 0 do not count.
-
-    Raises
-    ------
-    InputError
-        If there is another value, or a label that all examples have or none has.
-
-    Examples
-    --------
-    >>> label_signs(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones((2, 1))).tolist()
-    [[-1.0, 1.0], [1.0, -1.0]]
-    """
+    """Return +1 where an example has a label and −1 where it has not, (m, L)."""
     if not np.isin(Y, (0, 1)).all():
         given = float(Y[~np.isin(Y, (0, 1))][0])
         raise InputError("y", given, "0, 1, or NaN where a label is not known")
@@ -141,18 +77,8 @@ def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def entry_weights(omega: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the weights of the examples (m,), or of the entries (m, T) where some are missing.
-
-    Raises
-    ------
-    InputError
-        If all known entries of a column are of examples of weight 0.
-
-    Examples
-    --------
-    >>> entry_weights(np.array([2.0, 1.0]), np.array([[True, False], [True, True]])).tolist()
-    [[2.0, 0.0], [1.0, 1.0]]
-    """
+    """Return the weights of the examples (m,), or of the entries (m."""
+    # T) where some are missing.
     if known.all():
         return omega
     weights = omega[:, None] * known

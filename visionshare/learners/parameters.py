@@ -58,28 +58,15 @@ def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = Fal
 
 
 def check_run(owner: Any, *, any_seed: bool = False) -> None:
-    """Check what all learners have: threads, the seed and, of some, weights of classes.
-
-    With ``any_seed`` the seed may be None.
-    """
+    """Check what all learners have: threads, the seed and, of some, weights of classes."""
+    # With ``any_seed`` the seed may be None.
     resolve_jobs(owner.n_jobs)
     check_whole("random_state", owner.random_state, 0, optional=any_seed)
     check_class_weight(getattr(owner, "class_weight", None))
 
 
 def checked_options(name: str, value: Any) -> dict[str, Any]:
-    """Return arguments by name, where they are a dict or None.
-
-    Raises
-    ------
-    InputError
-        If they are anything else.
-
-    Examples
-    --------
-    >>> checked_options("search_options", None), checked_options("search_options", {"keep": 6})
-    ({}, {'keep': 6})
-    """
+    """Return arguments by name, where they are a dict or None."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

@@ -29,10 +29,7 @@ _SCORES_AT_ONCE = 1 << 18
 
 
 class Prefix(NamedTuple):
-    """A model on the first columns of a support, in the columns' own units.
-
-    ``coef`` is (T, n), ``intercept`` (T,); ``seconds`` passed since the first round began.
-    """
+    """A model on the first columns of a support, in the columns' own units."""
 
     round: int
     coef: np.ndarray
@@ -51,15 +48,7 @@ def support_of(pool: Pool, candidates: Iterable[int | np.integer]) -> np.ndarray
 def joint_support(
     ids: Sequence[np.ndarray], weights: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return one support for tasks that chose their own columns, and weights (T, n) on it.
-
-    Examples
-    --------
-    >>> ids, weights = [np.array([7, 2]), np.array([2])], [np.array([1.0, 2.0]), np.array([3.0])]
-    >>> support, W = joint_support(ids, weights)
-    >>> support.tolist(), W.tolist()
-    ([7, 2], [[1.0, 2.0], [0.0, 3.0]])
-    """
+    """Return one support for tasks that chose their own columns, and weights (T, n) on it."""
     entered = np.concatenate([np.empty(0, np.int64), *ids]).astype(np.int64)
     _, first = np.unique(entered, return_index=True)
     support = entered[np.sort(first)]
@@ -128,15 +117,7 @@ def _precise(values: np.ndarray) -> np.ndarray:
 def _wrong_weights(
     values: np.ndarray, coef: np.ndarray, intercept: np.ndarray, y: np.ndarray, omega: np.ndarray
 ) -> np.ndarray:
-    """Return the weight of the examples that each of some models on the first columns gets wrong.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, m)
-    coef : ndarray of shape (models, k, up to n)
-    intercept : ndarray of shape (models, k)
-    y, omega : ndarray of shape (m,)
-    """
+    """Return the weight of the examples that each model on the first columns gets wrong."""
     models, k, n = coef.shape
     # Weights that are infinite in float32, as paths keep them, have no errors to speak of.
     with np.errstate(invalid="ignore"):
@@ -194,11 +175,9 @@ def greedy_path(pool: Pool, history: Sequence[Round]) -> tuple[PathStep, ...]:
 def generation_path(
     history: Sequence[Round], pool: Pool, examples: Examples
 ) -> tuple[PathStep, ...]:
-    """Return the rounds whose candidates are the first of those that are left at the end.
-
-    A round with a candidate that left later is no part of the final classifier's path. Of rounds
-    with the same candidates the last counts.
-    """
+    """Return the rounds whose candidates are the first of those that are left at the end."""
+    # A round with a candidate that left later is no part of the final classifier's path. Of
+    # rounds with the same candidates the last counts.
     final = history[-1].candidates
     total = float(examples.omega.sum())
     prefixes: list[Prefix] = []

@@ -23,27 +23,10 @@ _FILE = "rates.json"
 def rated(
     search: Search, columns: Columns, n_scores: int, checkpoint: str | os.PathLike[str] | None
 ) -> Search:
-    """Return a search with the rates that it goes by, the same in every round.
-
-    Measured rates are kept beside the rounds of a checkpoint, so that a run that is resumed goes
-    by those of its beginning. They are part of its identity: where the file is lost, other rates
-    make it another run.
-
-    Parameters
-    ----------
-    search : Search
-        Others than those per microsecond are returned themselves.
-    columns : Columns
-    n_scores : int
-        Scores that each feature has weights for.
-    checkpoint : path-like or None
-        Folder of the rounds.
-
-    Raises
-    ------
-    InputError
-        If the cost of the columns is unknown, or rates were given that are those of others.
-    """
+    """Return a search with the rates that it goes by, the same in every round."""
+    # Measured rates are kept beside the rounds of a checkpoint, so that a run that is resumed
+    # goes by those of its beginning. They are part of its identity: where the file is lost, other
+    # rates make it another run.
     if not isinstance(search, PerCostSearch):
         return search
     check_known(columns, search.per)

@@ -28,18 +28,7 @@ CLASSIFIERS = {
 
 
 def classifier_class(name: str) -> type[Classifier]:
-    """Return the class of the learner with a name in ``CLASSIFIERS``.
-
-    Raises
-    ------
-    InputError
-        If no learner has that name.
-
-    Examples
-    --------
-    >>> classifier_class("shareboost").__name__
-    'ShareBoost'
-    """
+    """Return the class of the learner with a name in ``CLASSIFIERS``."""
     check_choice("learner", name, CLASSIFIERS)
     module, attribute = CLASSIFIERS[name].split(":")
     learner: type[Classifier] = getattr(import_module(module), attribute)

@@ -24,31 +24,11 @@ _MOST_ROUNDS = 100
 def chosen_settings(
     columns: Columns, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings, mean: bool = True
 ) -> RidgeSettings:
-    """Return settings with the alpha and the rounds of least error on examples that were left out.
-
-    Each fold selects anew: the left-out scores of a round's columns were no guide, as these columns
-    were selected on the example that is left out. With 20 examples or fewer each is a fold; those
-    of weight 0 are in none. A
-    selection of more rounds begins with that of fewer: all numbers of rounds cost one selection.
-
-    Parameters
-    ----------
-    columns : Columns
-        Their scaling is another one afterwards.
-    y : ndarray of shape (m,), float64
-        Labels of -1 and 1; scores beyond these are no errors.
-    omega : ndarray of shape (m,), float64
-        Weights of the examples.
-    settings : RidgeSettings
-        What is None is chosen: alpha, a multiple of the sum of the weights, or the rounds, or both
-        together. Of equals the largest alpha, then the fewest rounds.
-    mean : bool, default True
-        Whether the mean of y is added to scores.
-
-    Returns
-    -------
-    RidgeSettings
-    """
+    """Return settings with the alpha and the rounds of least error on left-out examples."""
+    # Each fold selects anew: the left-out scores of a round's columns were no guide, as these
+    # columns were selected on the example that is left out. With 20 examples or fewer each is a
+    # fold; those of weight 0 are in none. A selection of more rounds begins with that of fewer:
+    # all numbers of rounds cost one selection.
     if settings.rounds is not None and settings.alpha is not None:
         return settings
     most = min(settings.rounds or _MOST_ROUNDS, columns.shape[1])

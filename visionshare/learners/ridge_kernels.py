@@ -35,25 +35,11 @@ def select(
     tol: float,
     rounds: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what enters, its gains, the directions that G loses and Gy, a row a round.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (N, m), float32 or float64
-        A candidate a row, unscaled.
-    offset, scale : ndarray of shape (N,), float64
-        To weighted mean 0 and variance 1. Scale is 0 for a candidate that may not enter.
-    root : ndarray of shape (m,), float64
-        Square roots of the examples' weights.
-    centered : ndarray of shape (m,), float64
-        root · (y − mean).
-    square : float
-        ‖root · z‖² of a scaled candidate.
-    alpha, tol : float
-        λ and δ.
-    rounds : int
-        At most.
-    """
+    """Return what enters, its gains, the directions that G loses and Gy, a row a round."""
+    # Z: (N, m), float32 or float64
+    # offset, scale: (N,), float64
+    # root: (m,), float64
+    # centered: (m,), float64
     m = len(root)
     ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
     U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
@@ -103,19 +89,9 @@ def select_groups(
     order: np.ndarray,
     starts: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what :func:`select` returns, where the columns of a group enter together.
-
-    A group is worth the sum of its columns' gains. A row of U is one column's direction.
-
-    Parameters
-    ----------
-    Z, offset, scale, root, centered, square, alpha, tol, rounds
-        See :func:`select`.
-    order : ndarray of int64, shape (N,)
-        Columns, one group after the other.
-    starts : ndarray of int64
-        Where each group begins in ``order``, and its length at the end.
-    """
+    """Return what :func:`select` returns, where the columns of a group enter together."""
+    # A group is worth the sum of its columns' gains. A row of U is one column's direction.
+    # order: int64, shape (N,)
     m, widest = len(root), np.diff(starts).max()
     ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
     U, Gys = np.empty((min(rounds * widest, len(Z)), m)), np.empty((rounds, m))
@@ -187,21 +163,9 @@ def select_drawn(
     U: np.ndarray,
     Gys: np.ndarray,
 ) -> tuple[int, bool]:
-    """Go on from round ``first`` with the best of a draw a round; return rounds, and if all ended.
-
-    Parameters
-    ----------
-    Z, offset, scale, root, centered, square, alpha, tol
-        See :func:`select`.
-    draws : ndarray of shape (n_rounds, n), float64
-        Numbers in [0, 1) that draw, see :func:`visionshare.search.subset_kernels.drawn`.
-    first : int
-        Rounds before.
-    gone : ndarray of int64
-        Ascending, what may not enter, and room for what enters; the end of it is written over.
-    ids, gains, U, Gys : ndarray
-        What :func:`select` returns, with room for all rounds: written into.
-    """
+    """Go on from round ``first`` with the best of a draw a round."""
+    # return rounds, and if all ended.
+    # draws: (n_rounds, n), float64
     whole = np.dot(centered, centered)
     Gy = centered / alpha if first == 0 else Gys[first - 1].copy()
     error = 1.0 if first == 0 else alpha * np.dot(centered, Gy) / whole
@@ -264,10 +228,8 @@ def _scaled(
 def _best_of(
     columns: np.ndarray, numbers: np.ndarray, rooted: np.ndarray, square: float, is_gram: bool
 ) -> int:
-    """Return the first number of the largest gain among some candidates, -1 for none.
-
-    ``rooted`` has Gy and below it the directions, or their Gram matrix.
-    """
+    """Return the first number of the largest gain among some candidates, -1 for none."""
+    # ``rooted`` has Gy and below it the directions, or their Gram matrix.
     products = np.dot(rooted, columns)
     explained = np.zeros(len(numbers))
     for j in range(1, len(rooted)):
@@ -303,11 +265,10 @@ def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
 def _start(
     Z: np.ndarray, scale: np.ndarray, square: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return p = 0, q, the least q, and units of the candidates, before anything entered.
-
-    Of every candidate p is zᵀGy and q is 1 + zᵀGz, without its scale: the gain p²/q is the same.
-    Directions and Gy have no part along root, so that a candidate's offset does not matter either.
-    """
+    """Return p = 0, q, the least q, and units of the candidates, before anything entered."""
+    # Of every candidate p is zᵀGy and q is 1 + zᵀGz, without its scale: the gain p²/q is the
+    # same. Directions and Gy have no part along root, so that a candidate's offset does not
+    # matter either.
     N = len(Z)
     p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
     unit = _units(scale).astype(Z.dtype)
@@ -322,11 +283,9 @@ def _start(
 
 @njit(cache=True, nogil=True)
 def _units(scale: np.ndarray) -> np.ndarray:
-    """Return what products of each candidate are multiplied by, empty where all scales are usual.
-
-    Squares of single precision then stay within its range. These are powers of two: no bit of a
-    gain depends on them.
-    """
+    """Return what products of each candidate are multiplied by."""
+    # empty where all scales are usual. Squares of single precision then stay within its range.
+    # These are powers of two: no bit of a gain depends on them.
     usual = True
     for i in range(len(scale)):
         usual = usual and (scale[i] <= 0 or 1 / _USUAL < scale[i] < _USUAL)
@@ -348,10 +307,8 @@ def _step(
     q: np.ndarray,
     least: np.ndarray,
 ) -> int:
-    """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q.
-
-    Products are multiplied by ``unit``, where it is not empty.
-    """
+    """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q."""
+    # Products are multiplied by ``unit``, where it is not empty.
     N, best = len(p), 0
     top = np.float64(-1)
     narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK, Z.dtype)

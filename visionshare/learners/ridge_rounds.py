@@ -23,18 +23,7 @@ _SCALES_OF_LOOP = (1e-140, 1e140)
 
 @dataclass(frozen=True)
 class RidgeSettings:
-    """The choices of a forward selection.
-
-    Attributes
-    ----------
-    rounds : int or None
-        Candidates that enter at most.
-    alpha : float or None
-        λ. :func:`visionshare.learners.ridge_choice.chosen_settings` chooses what is None.
-    tol : float
-        δ: stop when a round lowers the regularized error by less than this fraction of ‖y‖².
-    search : Search
-    """
+    """The choices of a forward selection."""
 
     rounds: int | None
     alpha: float | None
@@ -43,26 +32,14 @@ class RidgeSettings:
 
     @property
     def chosen(self) -> tuple[int, float]:
-        """Rounds and alpha.
-
-        Raises
-        ------
-        InputError
-            If one is to be chosen yet.
-        """
+        """Rounds and alpha."""
         if self.rounds is None or self.alpha is None:
             raise InputError("rounds" if self.rounds is None else "alpha", None, "a number")
         return self.rounds, self.alpha
 
 
 def kept_rounds(columns: Columns, rounds: Iterable[Round]) -> list[Round]:
-    """Return rounds, of which the last alone has what it left out if examples are in places.
-
-    Examples
-    --------
-    >>> kept_rounds(ArrayColumns(np.eye(2)), [])
-    []
-    """
+    """Return rounds, of which the last alone has what it left out if examples are in places."""
     kept: list[Round] = []
     for record in rounds:
         if kept and columns.partitioned:
@@ -74,28 +51,11 @@ def kept_rounds(columns: Columns, rounds: Iterable[Round]) -> list[Round]:
 def ridge_rounds(
     pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
 ) -> Iterator[Round]:
-    """Yield the rounds of a forward selection.
-
-    With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
-    O(m) a candidate, and no matrix is ever inverted. Where candidates lie in memory, or are drawn,
-    and all are looked at, and where a random subset is of single columns in memory, all rounds are
-    one compiled loop; ``seconds`` are then equal shares.
-
-    Parameters
-    ----------
-    pool : Pool
-        Of columns scaled to weighted mean 0 and variance 1.
-    y : ndarray of shape (m,), float64
-    omega : ndarray of shape (m,), float64
-        Weights of the examples, of sum m; the weighted mean of y is taken out.
-    settings : RidgeSettings
-
-    Yields
-    ------
-    Round
-        Its loss is λ yᵀGy / ‖y‖², what ridge regression leaves of y; its score what yᵀGy lost; its
-        intercept 0, for centered y.
-    """
+    """Yield the rounds of a forward selection."""
+    # With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
+    # O(m) a candidate, and no matrix is ever inverted. Where candidates lie in memory, or are
+    # drawn, and all are looked at, and where a random subset is of single columns in memory, all
+    # rounds are one compiled loop; ``seconds`` are then equal shares.
     centered = np.sqrt(omega) * (y - np.dot(omega, y) / omega.sum())
     table = _table(pool, settings.search)
     if table is not None:

@@ -26,13 +26,7 @@ class Solved(Protocol):
 
 
 def check_solver(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
-    """Check that a learner's solver, and what its criterion bounds, carry its loss and norm.
-
-    Raises
-    ------
-    InputError
-        Of the parameter that another value of would do.
-    """
+    """Check that a learner's solver, and what its criterion bounds, carry its loss and norm."""
     maker: Any = solver_maker(learner.solver)
     # A class of solvers may come with settings.
     maker = getattr(maker, "func", maker)

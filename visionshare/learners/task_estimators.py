@@ -54,25 +54,7 @@ class TaskClassifier(Classifier, TaskLearner):
         *,
         tasks: np.ndarray | None = None,
     ) -> TaskClassifier:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,), or (m, L)
-            Classes; or for each of L labels 1 where an example has it, 0 where it has not, NaN
-            where that is not known: each label is a task then, and the features are shared.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-        tasks : array-like of shape (m,), optional
-            The task of each example: every task then learns to tell the same two classes apart
-            on its own examples.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
-        """
+        """Choose features and fit their weights."""
         self._settings()
         if has_columns(y):
             return self._fit_labels(X, y, sample_weight, tasks)
@@ -168,15 +150,8 @@ class TaskClassifier(Classifier, TaskLearner):
         classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
-        """Return the compact classifier: the chosen features of ``family`` and their weights.
-
-        See :meth:`visionshare.learners.base.Classifier.to_classifier`.
-
-        Raises
-        ------
-        InputError
-            If the classifier has tasks, or no feature at all.
-        """
+        """Return the compact classifier: the chosen features of ``family`` and their weights."""
+        # See :meth:`visionshare.learners.base.Classifier.to_classifier`.
         check_is_fitted(self)
         if self.tasks_ is not None:
             raise InputError("tasks", f"{len(self.tasks_)} tasks", "a classifier of one task")
@@ -203,23 +178,7 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         *,
         tasks: np.ndarray | None = None,
     ) -> TaskRegressor:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,) or (m, T)
-            Of several columns entries may be missing: NaN.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-        tasks : array-like of shape (m,), optional
-            The task of each example, for y of shape (m,).
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Choose features and fit their weights."""
         self._settings()
         known = np.ones(1, bool)
         if has_columns(y):

@@ -44,10 +44,7 @@ class Solved(NamedTuple):
 
 
 class TaskLearner(Learner):
-    """What learners by column generation share.
-
-    Those that leave a setting out have the value given here.
-    """
+    """What learners by column generation share."""
 
     takes_partitions: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
@@ -235,10 +232,8 @@ class TaskLearner(Learner):
         return None
 
     def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
-        """Return the end of the last fit, where it was of the same columns and tasks.
-
-        Columns that grow begin anew: their ids are others. So does a fit of fewer features.
-        """
+        """Return the end of the last fit, where it was of the same columns and tasks."""
+        # Columns that grow begin anew: their ids are others. So does a fit of fewer features.
         columns = pool.columns
         identity = (columns.fingerprint, columns.shape, targets.n_tasks)
         last: Round | None = getattr(self, "history_", (None,))[-1]
@@ -263,21 +258,9 @@ class TaskLearner(Learner):
         *,
         tasks: np.ndarray | None = None,
     ) -> float:
-        """Return λ_max, the least alpha that leaves all weights of the tasks at 0.
-
-        It is the largest dual norm of a candidate's gradient at the best intercepts, among the
-        candidates that the search looks at: for fresh draws those of one round.
-
-        Parameters
-        ----------
-        X, y, sample_weight, tasks
-            As in ``fit``.
-
-        Raises
-        ------
-        InputError
-            If the penalty leaves no weight at 0, as half the squares do.
-        """
+        """Return λ_max, the least alpha that leaves all weights of the tasks at 0."""
+        # It is the largest dual norm of a candidate's gradient at the best intercepts, among the
+        # candidates that the search looks at: for fresh draws those of one round.
         if self._norm().least(1.0) == 0:
             name = "penalty" if hasattr(self, "penalty") else "grouping"
             raise InputError(name, getattr(self, name), "a norm that makes weights zero")

@@ -24,17 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Targets:
-    """Blocks of tasks, and where their rows are among all examples.
-
-    Attributes
-    ----------
-    blocks : list of TaskBlock
-    order : ndarray of int
-        Examples in the order of the blocks' rows; those of weight 0 are excluded.
-    n_tasks : int
-    classes : ndarray of int or None
-        Class of each example in ``order``, where one loss couples the scores of all classes.
-    """
+    """Blocks of tasks, and where their rows are among all examples."""
 
     blocks: list[TaskBlock]
     order: np.ndarray
@@ -44,20 +34,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class TargetsOf:
-    """What is known of each example, and the function that makes targets of it.
-
-    Examples that lie in several places make their targets there.
-
-    Attributes
-    ----------
-    make : callable
-        Of the arrays in ``examples``, or of the same rows of each; returns targets.
-    examples : tuple of ndarray
-        With a row for each example.
-    n_tasks : int
-    coupled : bool
-        Whether one loss couples the scores of all classes.
-    """
+    """What is known of each example, and the function that makes targets of it."""
 
     make: Callable[..., Targets]
     examples: tuple[Any, ...]
@@ -72,19 +49,7 @@ def class_targets(
     task_of: np.ndarray | None = None,
     n_tasks: int = 0,
 ) -> Targets:
-    """Return one task a class (one for two classes), or one a group of examples.
-
-    Parameters
-    ----------
-    y : ndarray of int, shape (m,)
-        Class indexes.
-    omega : ndarray of shape (m,)
-    n_classes : int
-    task_of : ndarray of int, shape (m,), optional
-        Task of each example; y has two classes then.
-    n_tasks : int
-        Number of such tasks.
-    """
+    """Return one task a class (one for two classes), or one a group of examples."""
     if task_of is not None:
         signs = 2.0 * y[:, None] - 1
         return _of_groups(signs, np.ones_like(signs), omega, task_of, n_tasks)
@@ -107,10 +72,8 @@ def label_targets(signs: np.ndarray, omega: np.ndarray) -> Targets:
 def number_targets(
     y: np.ndarray, omega: np.ndarray, task_of: np.ndarray | None = None, n_tasks: int = 0
 ) -> Targets:
-    """Return one task a column of y (m, T), or one a group of examples of y (m, 1).
-
-    Weights are (m,), or (m, T) where entries of y are missing.
-    """
+    """Return one task a column of y (m, T), or one a group of examples of y (m, 1)."""
+    # Weights are (m,), or (m, T) where entries of y are missing.
     if task_of is None:
         return _of_all(np.ones_like(y), y, omega)
     if y.shape[1] != 1:

@@ -222,11 +222,9 @@ def _prox_max(V: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 
 def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
-    """Return the proximal operator of step·‖·‖_q for 1 < q < ∞, row by row.
-
-    x = |u| is r·y, where r = ‖x‖_q and r·y_i + step·y_i^{q−1} = |v_i|. As r grows each y_i falls,
-    and ‖y‖_q is 1 once, between r = 0 and ‖v‖_q.
-    """
+    """Return the proximal operator of step·‖·‖_q for 1 < q < ∞, row by row."""
+    # x = |u| is r·y, where r = ‖x‖_q and r·y_i + step·y_i^{q−1} = |v_i|. As r grows each y_i
+    # falls, and ‖y‖_q is 1 once, between r = 0 and ‖v‖_q.
     dual = q / (q - 1)
     A = np.abs(V)
     peak = A.max(axis=1)
@@ -248,10 +246,8 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
 
 
 def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: float) -> np.ndarray:
-    """Return x = r·y ≥ 0, row by row: from a start r, by Newton steps inside a bracket.
-
-    Steps are those of 1/‖y‖_q, which is a line in r where q is 2 or r is large.
-    """
+    """Return x = r·y ≥ 0, row by row: from a start r, by Newton steps inside a bracket."""
+    # Steps are those of 1/‖y‖_q, which is a line in r where q is 2 or r is large.
     with np.errstate(divide="ignore"):
         log_A, log_t = np.log(A), np.log(t)[:, None]
     low, high = np.zeros_like(r), whole.copy()
@@ -283,11 +279,9 @@ def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: f
 def _roots(
     log_A: np.ndarray, log_r: np.ndarray, log_t: np.ndarray, q: float, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log y with r·y + t·y^{q−1} = A, and how fast it falls as log r grows.
-
-    In log y the logarithm of the sum is convex, with slopes between 1 and q − 1: Newton steps
-    descend after the first, and none needs to begin above where the larger term alone is A.
-    """
+    """Return log y with r·y + t·y^{q−1} = A, and how fast it falls as log r grows."""
+    # In log y the logarithm of the sum is convex, with slopes between 1 and q − 1: Newton steps
+    # descend after the first, and none needs to begin above where the larger term alone is A.
     nothing = np.isneginf(log_A)
     target = np.where(nothing, 0, log_A)
     most = np.minimum(target - log_r, (target - log_t) / (q - 1))

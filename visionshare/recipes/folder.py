@@ -31,41 +31,9 @@ _FORMAT = "visionshare-run"
 
 @contextmanager
 def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
-    """Make a folder a run's own while a block runs; nothing is touched where it is refused.
-
-    A run takes a folder that does not exist, an empty one, or one that an earlier run marked. Files
-    that are neither results nor in ``work/`` stay as they are.
-
-    Parameters
-    ----------
-    out : path-like
-    recipe : Recipe
-        Of the run; the mark says which.
-
-    Yields
-    ------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the folder holds anything else.
-    StoreError
-        If another run is in it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from visionshare.recipes import load_recipe
-    >>> with tempfile.TemporaryDirectory() as made:
-    ...     Path(made, "notes.txt").touch()
-    ...     with run_folder(made, load_recipe("digits")):
-    ...         pass
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: out: got ...
-    """
+    """Make a folder a run's own while a block runs; nothing is touched where it is refused."""
+    # A run takes a folder that does not exist, an empty one, or one that an earlier run marked.
+    # Files that are neither results nor in ``work/`` stay as they are.
     with locked_folder(Path(out), LOCK, check_run_folder, {MARK}) as folder:
         mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
         write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
@@ -77,22 +45,7 @@ def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
 def locked_folder(
     folder: Path, lock: str, check: Callable[[Path], None], marks: Collection[str] = ()
 ) -> Iterator[Path]:
-    """Make a folder, and keep others out of it while a block runs.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    lock : str
-        Name of the lock file.
-    check : callable
-        Raises an error where the folder is not to be taken.
-    marks : collection of str
-        Files of a folder in which nothing was done: it is removed where an error refuses it.
-
-    Yields
-    ------
-    pathlib.Path
-    """
+    """Make a folder, and keep others out of it while a block runs."""
     check(folder)
     is_new = not folder.exists()
     make_folder(folder)
@@ -108,22 +61,7 @@ def locked_folder(
 
 
 def check_run_folder(folder: Path) -> None:
-    """Raise an error where a folder holds what no run made.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        It need not exist.
-
-    Raises
-    ------
-    InputError
-        If it is not to be taken.
-
-    Examples
-    --------
-    >>> check_run_folder(Path("no/such/folder"))
-    """
+    """Raise an error where a folder holds what no run made."""
     if not folder.exists():
         return
     if not folder.is_dir():

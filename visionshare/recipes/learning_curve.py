@@ -28,13 +28,7 @@ _FEWEST_OF_A_CLASS = 2
 
 
 def curve_sizes(n_images: int, n_classes: int) -> list[int]:
-    """Return the numbers of images of the smaller trainings, ascending.
-
-    Examples
-    --------
-    >>> curve_sizes(1000, 10), curve_sizes(100, 10)
-    ([125, 250, 500], [25, 50])
-    """
+    """Return the numbers of images of the smaller trainings, ascending."""
     fewest = _FEWEST_OF_A_CLASS * n_classes
     return [n_images // d for d in _DIVISORS if n_images // d >= fewest]
 
@@ -42,26 +36,9 @@ def curve_sizes(n_images: int, n_classes: int) -> list[int]:
 def measure_learning_curve(
     run: Run, images: RunImages, evaluation: Evaluation, train: Trainer
 ) -> tuple[CurvePoint, ...]:
-    """Train a run's recipe on parts of its images, and evaluate each on the same test images.
-
-    A part is a random one, of the recipe's seed, and contains the smaller ones. Sizes with which
-    the recipe cannot be trained are left out.
-
-    Parameters
-    ----------
-    run : Run
-        Whose work folder is its own.
-    images : RunImages
-    evaluation : Evaluation
-        Of the classifier of all images: the last point.
-    train : callable
-        Trains a recipe in a folder and returns the figures of ``metrics.json``.
-
-    Returns
-    -------
-    tuple of CurvePoint
-        None where there are no test images.
-    """
+    """Train a run's recipe on parts of its images, and evaluate each on the same test images."""
+    # A part is a random one, of the recipe's seed, and contains the smaller ones. Sizes with
+    # which the recipe cannot be trained are left out.
     from visionshare.reports.figures import CurvePoint
     from visionshare.reports.results import error_interval
 

@@ -36,23 +36,7 @@ _FEW, _BATCH = 4000, 32
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """What a user says of pictures beside where they are.
-
-    Attributes
-    ----------
-    recipe : str, optional
-        Name or file of the recipe; the one that fits when omitted.
-    size : tuple of int, optional
-        Height and width of the images; the median of the pictures' when omitted.
-    color : bool, optional
-        Whether images have color; as the pictures have when omitted.
-    test_fraction : float, optional
-        See :func:`visionshare.datasets.pictures.splits.split_pictures`.
-    balanced : bool, default False
-        Each class has the same weight, however many pictures it has.
-    skip_broken : bool, default False
-        Leave pictures out that cannot be read.
-    """
+    """What a user says of pictures beside where they are."""
 
     recipe: str | None = None
     size: tuple[int, int] | None = None
@@ -64,16 +48,7 @@ class PictureOptions:
 
 @dataclass(frozen=True)
 class OwnPictures:
-    """A recipe for pictures, and why it is that one.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    reasons : tuple of str
-        Sentences about the pictures and how they are prepared.
-    base : str
-        A sentence about the recipe that theirs is made from.
-    """
+    """A recipe for pictures, and why it is that one."""
 
     recipe: Recipe
     reasons: tuple[str, ...]
@@ -81,16 +56,9 @@ class OwnPictures:
 
 
 def names_pictures(name: str) -> bool:
-    """Return whether what a user says is a path of pictures and no name or file of a recipe.
-
-    A bundled recipe goes before a folder of its name, unless it has no images of its own;
-    ``./NAME`` and ``NAME/`` are the folder.
-
-    Examples
-    --------
-    >>> [names_pictures(name) for name in ("digits", "no/such/folder", "s3://bucket/*.tar")]
-    [False, False, True]
-    """
+    """Return whether what a user says is a path of pictures and no name or file of a recipe."""
+    # A bundled recipe goes before a folder of its name, unless it has no images of its own;
+    # ``./NAME`` and ``NAME/`` are the folder.
     if names_storage(name):
         return True
     if not os.path.exists(name) or name.lower().endswith(".toml"):
@@ -105,41 +73,7 @@ def recipe_for_pictures(
     jobs: int = 1,
     searches: bool = False,
 ) -> OwnPictures:
-    """Return a recipe that trains on pictures of a folder or a file, and why it is that one.
-
-    Parameters
-    ----------
-    source : str
-        See :func:`visionshare.datasets.pictures.sources.find_pictures`.
-    options : PictureOptions, optional
-    settings : sequence of str
-        Changes as in :func:`visionshare.recipes.load_recipe`, after all else.
-    jobs : int, default 1
-        Threads that read.
-    searches : bool, default False
-        Whether a search follows, whose trials are compared on the pictures named for validation.
-
-    Raises
-    ------
-    DataError
-        If there are no pictures, or of one class alone, or some are broken and not to be skipped.
-    InputError
-        If an option is not accepted, or not used.
-    RecipeError
-        If the recipe or a setting is not accepted.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("cat", "dog"):
-    ...         Path(folder, name).mkdir()
-    ...         Image.new("RGB", (40, 30), "red").save(f"{folder}/{name}/1.png")
-    ...     own = recipe_for_pictures(folder)
-    >>> (own.recipe.data.height, own.recipe.data.width), own.recipe.data.mode
-    ((30, 40), 'color')
-    """
+    """Return a recipe that trains on pictures of a folder or a file, and why it is that one."""
     options = PictureOptions() if options is None else options
     fraction = options.test_fraction
     if fraction is not None and not 0 <= fraction < 1:
@@ -212,13 +146,7 @@ def _recipe_for_storage(
 
 
 def choose_recipe(made: Preparation | None) -> str:
-    """Return the name of the bundled recipe for pictures that are prepared so.
-
-    Examples
-    --------
-    >>> choose_recipe(None)
-    'glyphs'
-    """
+    """Return the name of the bundled recipe for pictures that are prepared so."""
     return "photos" if made is not None and made.kind == "photos" else "glyphs"
 
 
@@ -296,13 +224,7 @@ def _name_of(source: str) -> str:
 
 
 def check_data_folder(recipe: Recipe, data: Path | None) -> None:
-    """See that a folder of data sets that a user gives is one that the recipe reads.
-
-    Raises
-    ------
-    RecipeError
-        If it is not; the message says what to type.
-    """
+    """See that a folder of data sets that a user gives is one that the recipe reads."""
     if data is None:
         return
     source = recipe.data.source

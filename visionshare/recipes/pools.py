@@ -28,16 +28,9 @@ LISTED_POOLS = "`visionshare list pools` lists them"
 
 
 def read_pool(part: FeaturePart, seed: int) -> FeatureFamily:
-    """Return the unfitted feature family of a recipe.
-
-    The parameters of a pool of parts are tables by the names of the parts, beside the parameters of
-    the family around them.
-
-    Raises
-    ------
-    RecipeError
-        If the pool is unknown, or a key or a parameter of it.
-    """
+    """Return the unfitted feature family of a recipe."""
+    # The parameters of a pool of parts are tables by the names of the parts, beside the
+    # parameters of the family around them.
     return _family(part.pool, Path(), part.parameters, seed, _DEEPEST_POOL)
 
 
@@ -86,11 +79,9 @@ def _network(
     seed: int,
     levels: int,
 ) -> Network:
-    """Return the unfitted network of a pool: its layers, with the changes of a recipe.
-
-    Changes are the whole list as ``layers``, and tables of parameters by a layer's name, which is
-    its key ``name``, or its kind and its number from 1, such as "templates-2".
-    """
+    """Return the unfitted network of a pool: its layers, with the changes of a recipe."""
+    # Changes are the whole list as ``layers``, and tables of parameters by a layer's name, which
+    # is its key ``name``, or its kind and its number from 1, such as "templates-2".
     changes = dict(changes)
     listed = changes.pop("layers", layers)
     seed = changes.pop("random_state", seed)

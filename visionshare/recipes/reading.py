@@ -38,13 +38,7 @@ def list_pipelines() -> list[str]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file.
-
-    Raises
-    ------
-    RecipeError
-        If it cannot be read or is invalid.
-    """
+    """Return the values of a TOML file."""
     try:
         return read_toml_file(path)
     except OSError as error:
@@ -55,19 +49,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_recipe(text: str) -> Recipe:
-    """Return the recipe of a text in TOML that this library wrote.
-
-    Raises
-    ------
-    RecipeError
-        If it is invalid TOML.
-
-    Examples
-    --------
-    >>> text = 'name = "a"\\ndata.source = "digits"\\nfeatures.pool = "pixels"'
-    >>> parse_recipe(text).features.pool
-    'pixels'
-    """
+    """Return the recipe of a text in TOML that this library wrote."""
     try:
         values = parse_toml(text)
     except ValueError as error:
@@ -77,15 +59,7 @@ def parse_recipe(text: str) -> Recipe:
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:
-    """Return keys and value of ``part.key=value``; the value is read as TOML, else as text.
-
-    Examples
-    --------
-    >>> parse_setting("learner.rounds=20")
-    (['learner', 'rounds'], 20)
-    >>> parse_setting("store.dtype=float32")
-    (['store', 'dtype'], 'float32')
-    """
+    """Return keys and value of ``part.key=value``; the value is read as TOML, else as text."""
     key, equals, value = text.partition("=")
     if not equals or not all(key.split(".")):
         raise RecipeError(f"--set {text!r}: give a setting such as learner.rounds=20")

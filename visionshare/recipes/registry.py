@@ -30,13 +30,7 @@ class LearnerSection(Section):
 
 
 def learner_kinds() -> list[str]:
-    """Return the kinds of learners, see :data:`visionshare.learners.registry.CLASSIFIERS`.
-
-    Examples
-    --------
-    >>> "jointboost" in learner_kinds()
-    True
-    """
+    """Return the kinds of learners, see :data:`visionshare.learners.registry.CLASSIFIERS`."""
     from visionshare.learners.registry import CLASSIFIERS
 
     return list(CLASSIFIERS)
@@ -44,13 +38,7 @@ def learner_kinds() -> list[str]:
 
 @cache
 def learner_section(kind: str) -> Any:
-    """Return the section of a recipe that configures a learner.
-
-    Examples
-    --------
-    >>> learner_section("jointboost")(rounds=5).build(n_jobs=2)
-    JointBoost(n_jobs=2, rounds=5)
-    """
+    """Return the section of a recipe that configures a learner."""
     from visionshare.learners.base import Classifier
     from visionshare.learners.registry import classifier_class
 

@@ -27,24 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Clock:
-    """Seconds that each stage took, summed over its calls.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        By the clock.
-    processor_seconds : dict of str to float
-        Of all threads of this process: other programs on the machine do not add to them, and
-        worker processes are not in them.
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> with clock("columns"):
-    ...     pass
-    >>> list(clock.seconds)
-    ['columns']
-    """
+    """Seconds that each stage took, summed over its calls."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -65,21 +48,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Run:
-    """A recipe and how it is executed; stages take it and what earlier stages returned.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    work : pathlib.Path
-        Folder of what a resumed run needs.
-    data_dir : pathlib.Path, optional
-        Where data sets are searched first.
-    jobs : int, default 1
-        Number of workers; no result depends on it.
-    clock : Clock
-    client : distributed.Client, optional
-        Of the cluster that has the columns.
-    """
+    """A recipe and how it is executed; stages take it and what earlier stages returned."""
 
     recipe: Recipe
     work: Path
@@ -101,13 +70,7 @@ class Run:
         return parse_size(self.recipe.store.memory, "store.memory")
 
     def member(self, number: int) -> Run:
-        """Return the run of one of the recipe's members, with another seed and folder.
-
-        Parameters
-        ----------
-        number : int
-            From 0.
-        """
+        """Return the run of one of the recipe's members, with another seed and folder."""
         n = self.recipe.members
         recipe = self.recipe.model_copy(update={"seed": self.recipe.seed * n + number})
         work = self.work / f"member-{number + 1}" if n > 1 else self.work
@@ -115,13 +78,7 @@ class Run:
 
 
 def claim_work_folder(run: Run, training: ImageSet | StoredPictures, resume: bool) -> None:
-    """Make the work folder this run's: empty, or that of the same recipe where it resumes.
-
-    Raises
-    ------
-    RecipeError
-        If the run resumes, and the folder is that of another run.
-    """
+    """Make the work folder this run's: empty, or that of the same recipe where it resumes."""
     settings = as_settings(run.recipe)
     # More rounds, another memory bound or place resume from the same columns and rounds. A teacher
     # is learned with the recipe's rounds.

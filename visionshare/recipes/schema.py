@@ -35,15 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class DataPart(Section):
-    """Which images: a name of the catalog, a file or a folder.
-
-    ``source``: nothing in a recipe for one's own pictures, which a command names.
-    ``test_fraction``: of pictures that come without test pictures, the part of each class that is
-    kept aside and tests; 0.2 when omitted, and with 0 nothing tests.
-    ``skip_broken``: leave pictures out that cannot be read.
-    ``held_out``: fraction of the training images of each class that do not train and take the
-    place of the test images, the same ones for every seed: for choosing settings.
-    """
+    """Which images: a name of the catalog, a file or a folder."""
 
     # The default is not checked: a recipe for pictures of one's own says nothing.
     source: str = Field(default="", min_length=1)
@@ -106,10 +98,7 @@ class StorePart(Section):
 
 
 class SourcesPart(Section):
-    """Classifiers whose scores are features too: saved ones, and one for each of several classes.
-
-    The classes are those of the recipe's data; each is learned against the others.
-    """
+    """Classifiers whose scores are features too."""
 
     files: list[str] = Field(default=[])
     classes: list[str] = Field(default=[])
@@ -137,22 +126,14 @@ class DeformationPart(Section):
 
 
 class TuningPart(Section):
-    """How the chosen features move, see :class:`visionshare.learners.FineTuning`.
-
-    ``deformed``: each epoch sees new copies of the images, deformed as [deformations] says.
-    ``search_images``: the number of images, drawn by class, that choose the features; all tune.
-    """
+    """How the chosen features move, see :class:`visionshare.learners.FineTuning`."""
 
     deformed: bool = False
     search_images: int | None = Field(default=None, ge=1)
 
 
 class QuantizationPart(Section):
-    """In how few bits a classifier is learned, see :class:`visionshare.learners.Quantization`.
-
-    ``max_flash``: flash of a Cortex-M4 that the classifier may take, code included, such as
-    "10KiB"; rounds of the learner that would not fit are left out.
-    """
+    """In how few bits a classifier is learned, see :class:`visionshare.learners.Quantization`."""
 
     max_flash: str | int | None = None
 
@@ -163,10 +144,7 @@ class QuantizationPart(Section):
 
 
 class SparsificationPart(Section):
-    """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`.
-
-    ``scaled``: weights are compared as if each feature's largest training value were 1.
-    """
+    """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`."""
 
     scaled: bool = True
 
@@ -180,10 +158,7 @@ class SparsificationPart(Section):
 
 
 class EarlyExitPart(Section):
-    """Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`.
-
-    ``fraction``: of the training images, which do not train and give the rule.
-    """
+    """Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`."""
 
     fraction: float = Field(default=0.1, gt=0, lt=1)
 
@@ -195,10 +170,7 @@ class EarlyExitPart(Section):
 
 
 class TeacherPart(Section):
-    """Classifiers learned before, from the same images: their mean is the teacher in fine-tuning.
-
-    Settings missing here are those of the recipe.
-    """
+    """Classifiers learned before, from the same images."""
 
     members: int = Field(default=1, ge=1, le=100)
     features: FeaturePart | None = None
@@ -293,18 +265,7 @@ class Recipe(Section):
 
 @cache
 def recipe_model(kind: str = DEFAULT_LEARNER) -> type[Recipe]:
-    """Return the model of the recipes with one kind of learner.
-
-    Parameters
-    ----------
-    kind : str, default "shareboost"
-        A name of :data:`visionshare.learners.registry.CLASSIFIERS`.
-
-    Examples
-    --------
-    >>> list(recipe_model("jointboost").model_fields["learner"].annotation.model_fields)
-    ['kind', 'rounds', 'input_fraction', 'class_weight']
-    """
+    """Return the model of the recipes with one kind of learner."""
     sections, learner = _sections(), learner_section(kind)
     tuning = sections["fine_tuning"]
     teacher: Any = _extended(TeacherPart, {"learner": learner, "fine_tuning": tuning})

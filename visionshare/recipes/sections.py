@@ -32,15 +32,7 @@ Made = TypeVar("Made", bound="Section")
 
 
 class Section(BaseModel):
-    """A table of a recipe: unknown keys and wrong types are refused, and so are invalid values.
-
-    Attributes
-    ----------
-    section_target : callable or None
-        What the section configures; None where the recipe itself defines the settings.
-    section_keys : tuple of str
-        The keys that are parameters of it.
-    """
+    """A table of a recipe."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     section_target: ClassVar[Callable[..., Any] | None] = None
@@ -51,14 +43,7 @@ class Section(BaseModel):
         return {name: getattr(self, name) for name in self.section_keys}
 
     def build(self, **runtime: Any) -> Any:
-        """Return what the section configures, made with its settings.
-
-        Parameters
-        ----------
-        **runtime
-            Arguments that no recipe has, such as ``n_jobs``; those that it does not take are
-            omitted.
-        """
+        """Return what the section configures, made with its settings."""
         assert self.section_target is not None
         accepted = inspect.signature(self.section_target).parameters
         arguments = {name: value for name, value in runtime.items() if name in accepted}
@@ -69,13 +54,7 @@ class Section(BaseModel):
         return self.section_target(**arguments)
 
     def check(self) -> None:
-        """Have the configured object check the settings.
-
-        Raises
-        ------
-        InputError
-            If one is out of range, or two do not go together.
-        """
+        """Have the configured object check the settings."""
         if inspect.isclass(self.section_target):
             built = self.build()
             if hasattr(built, "check_parameters"):
@@ -105,40 +84,10 @@ def section_of(
     name: str | None = None,
     **others: Any,
 ) -> Any:
-    """Return the section whose keys are the parameters of a class or a function.
-
-    Parameters of :data:`RUNTIME` and those whose type has no form in TOML are omitted. Of a
-    union such as ``str | Criterion`` the parts remain that TOML can say. TOML has no None: where
-    a parameter is a number or None, ``inf`` means None.
-
-    Parameters
-    ----------
-    target : callable
-    only : collection of str, optional
-        Parameters to take; all when omitted.
-    leave_out : collection of str, optional
-        Parameters not to take.
-    nested : mapping, optional
-        Sections of classes whose instances are parameters, by class.
-    base : type, default Section
-        Base of the section, which may add keys and checks.
-    name : str, optional
-        Of the model.
-    **others
-        Further keys: type and default, as in pydantic's ``create_model``.
-
-    Examples
-    --------
-    >>> from visionshare.datasets import Cut
-    >>> section = section_of(Cut)(size=12)
-    >>> section.build()
-    Cut(size=12, per_class=1000, seed=0)
-    >>> section_of(Cut)(size=0)
-    Traceback (most recent call last):
-        ...
-    pydantic_core._pydantic_core.ValidationError: 1 validation error for Cut
-      got 0; accepted: ...
-    """
+    """Return the section whose keys are the parameters of a class or a function."""
+    # Parameters of :data:`RUNTIME` and those whose type has no form in TOML are omitted. Of a
+    # union such as ``str | Criterion`` the parts remain that TOML can say. TOML has no None:
+    # where a parameter is a number or None, ``inf`` means None.
     namespace = _namespace(target)
     fields: dict[str, Any] = {}
     for key, parameter in inspect.signature(target).parameters.items():
@@ -192,15 +141,7 @@ def _tuple_of_list(value: Any) -> Any:
 def _toml_types(
     annotation: Any, namespace: Mapping[str, Any], nested: Mapping[type, type[Section]]
 ) -> list[Any]:
-    """Return the parts of an annotation that TOML can say, and None.
-
-    Examples
-    --------
-    >>> _toml_types("str | Criterion | None", {}, {})
-    [<class 'str'>, <class 'NoneType'>]
-    >>> _toml_types("list[int]", {}, {})[0].__origin__
-    tuple[int, ...]
-    """
+    """Return the parts of an annotation that TOML can say, and None."""
     if isinstance(annotation, str):
         try:
             value = eval(annotation, {**namespace})

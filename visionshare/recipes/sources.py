@@ -29,22 +29,8 @@ _SUFFIX = ".safetensors"
 
 
 def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource]:
-    """Return the saved classifiers of these files, and of all below these folders.
-
-    A source has the name of its file; files of one name also that of their folder.
-
-    Parameters
-    ----------
-    entries : sequence of path-like
-        Classifier files (.safetensors), or folders of them.
-
-    Raises
-    ------
-    DataError
-        If an entry is no file or folder, or a folder without classifiers.
-    ClassifierFileError
-        If a file is broken or foreign.
-    """
+    """Return the saved classifiers of these files, and of all below these folders."""
+    # A source has the name of its file; files of one name also that of their folder.
     from visionshare.classifier import CompactClassifier
 
     paths = source_files(entries)
@@ -62,13 +48,7 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
 
 
 def source_files(entries: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the classifier files that entries of :func:`read_sources` stand for.
-
-    Raises
-    ------
-    DataError
-        If an entry is no file or folder, or a folder without classifiers.
-    """
+    """Return the classifier files that entries of :func:`read_sources` stand for."""
     return list(dict.fromkeys(path for entry in entries for path in _files(Path(entry))))
 
 
@@ -87,13 +67,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def source_shape(sources: Sequence[LinearSource]) -> tuple[int, ...]:
-    """Return the shape of one image that all sources take.
-
-    Raises
-    ------
-    DataError
-        If they differ.
-    """
+    """Return the shape of one image that all sources take."""
     shape = tuple(sources[0].family.image_shape_)
     for source in sources[1:]:
         other = tuple(source.family.image_shape_)
@@ -106,13 +80,8 @@ def source_shape(sources: Sequence[LinearSource]) -> tuple[int, ...]:
 
 
 def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
-    """Return the unfitted family of the sources' scores, once they are known to fit the images.
-
-    Raises
-    ------
-    DataError
-        If the sources take images of another shape.
-    """
+    """Return the unfitted family of the sources' scores."""
+    # once they are known to fit the images.
     from visionshare.generators.sources import SourceClassifiers
 
     shape = source_shape(sources)
@@ -129,17 +98,7 @@ def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
 def learned_sources(
     part: SourcesPart, images: ImageSet, jobs: int, seed: int
 ) -> list[LinearSource]:
-    """Return the sources that a recipe has learned from other classes of its data.
-
-    Parameters
-    ----------
-    part : SourcesPart
-    images : ImageSet
-        Of all classes.
-    jobs : int
-        Threads.
-    seed : int
-    """
+    """Return the sources that a recipe has learned from other classes of its data."""
     if not part.classes:
         return []
     pool = read_pool(FeaturePart(pool=part.pool), seed)
@@ -149,22 +108,7 @@ def learned_sources(
 def learn_sources(
     images: ImageSet, pool: Any, rounds: int, alpha: float, jobs: int, seed: int
 ) -> list[LinearSource]:
-    """Return a classifier of each class against the others, all of features of one pool.
-
-    Parameters
-    ----------
-    images : ImageSet
-        Two classes or more.
-    pool : FeatureFamily
-        Unfitted.
-    rounds : int
-        Features of each.
-    alpha : float
-        Of the ridge penalty.
-    jobs : int
-        Threads.
-    seed : int
-    """
+    """Return a classifier of each class against the others, all of features of one pool."""
     from visionshare.columns import ArrayColumns
     from visionshare.learners import ShareBoost
     from visionshare.recipes.stages.learning import learn_classifier

@@ -162,15 +162,7 @@ def train_images(
 
 
 def images_in_memory(run: Run, training: ImageSet, test: ImageSet | None = None) -> RunImages:
-    """Return images in memory as those of a run, with the copies that the recipe asks for.
-
-    Parameters
-    ----------
-    run : Run
-    training : ImageSet
-    test : ImageSet, optional
-        No images when omitted.
-    """
+    """Return images in memory as those of a run, with the copies that the recipe asks for."""
     n, recipe = len(training), run.recipe
     test = training.subset(slice(0, 0)) if test is None else test
     copies = 0 if recipe.deformations is None else recipe.deformations.copies
@@ -228,13 +220,7 @@ def _part_trainer(run: Run) -> Trainer:
 
 
 def check_run(run: Run) -> list[Any]:
-    """Check before any work all that needs no images; return the sources that are files.
-
-    Raises
-    ------
-    RecipeError, InputError, DataError
-        If a setting is not accepted or does not fit the others, or a source cannot be read.
-    """
+    """Check before any work all that needs no images; return the sources that are files."""
     recipe = run.recipe
     sources = []
     if names_storage(recipe.data.source):

@@ -27,19 +27,7 @@ NO_FEATURES = "none"
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned, and from how much of it.
-
-    Attributes
-    ----------
-    pool : str, default "pixels"
-        Features of the images, beside the sources' scores; "none" for scores alone.
-    positive : str, optional
-        The class that is learned against all others; every class when omitted.
-    positives, negatives : int, optional
-        Images drawn of that class and of the others; of each class ``positives`` where no
-        class is named. All when omitted.
-    seed : int, default 0
-    """
+    """What is learned, and from how much of it."""
 
     pool: str = "pixels"
     positive: str | None = None
@@ -48,13 +36,7 @@ class Task:
     seed: int = 0
 
     def check(self) -> None:
-        """Check what can be checked without images.
-
-        Raises
-        ------
-        InputError
-            If a number is below 1, or negatives are asked for without a class.
-        """
+        """Check what can be checked without images."""
         for name in ("positives", "negatives"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -76,20 +58,7 @@ class ChosenFeature:
 
 @dataclass(frozen=True)
 class Transferred:
-    """The classifier, what it uses of the sources, and how good it is on what it has not seen.
-
-    Attributes
-    ----------
-    classifier : CompactClassifier
-    chosen : tuple of ChosenFeature
-        The largest weights first.
-    trained_on : int
-        Images.
-    validated_on : int
-        Images that were not drawn.
-    balanced_accuracy : float or None
-        On those; None where a class has none left.
-    """
+    """The classifier, what it uses of the sources, and how good it is on what it has not seen."""
 
     classifier: CompactClassifier
     chosen: tuple[ChosenFeature, ...]
@@ -105,23 +74,7 @@ def transfer(
     task: Task | None = None,
     n_jobs: int = 1,
 ) -> Transferred:
-    """Learn the classes of a few images from sources and from features of the images.
-
-    Parameters
-    ----------
-    examples : ImageSet
-    sources : list of LinearSource
-        See :func:`visionshare.recipes.sources.read_sources`.
-    learner : GreedyTL
-        Unfitted.
-    task : Task, optional
-    n_jobs : int, default 1
-
-    Raises
-    ------
-    DataError, InputError
-        If sources do not fit the images, a class is unknown, or too few images are there.
-    """
+    """Learn the classes of a few images from sources and from features of the images."""
     from visionshare.columns import ArrayColumns
 
     task = task or Task()
@@ -204,24 +157,7 @@ def transferability(
     draws: int = 10,
     n_jobs: int = 1,
 ) -> Transferability:
-    """Return which sources each class learns from; those of the class itself are excluded.
-
-    Parameters
-    ----------
-    examples : ImageSet
-    sources : list of LinearSource
-    learner : GreedyTL
-        Unfitted.
-    task : Task, optional
-        Its ``positives`` and ``negatives`` are 5 and 10 when omitted.
-    draws : int, default 10
-    n_jobs : int, default 1
-
-    Raises
-    ------
-    DataError, InputError
-        If sources do not fit the images, or a class has too few of them.
-    """
+    """Return which sources each class learns from; those of the class itself are excluded."""
     task = task or Task()
     scores = sources_family(sources, examples.images).fit(examples.images)
     described = [scores.describe(j) for j in range(scores.n_features_)]

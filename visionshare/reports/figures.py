@@ -48,15 +48,7 @@ _TAG, _DIGITS = re.compile(r"<[^>]*>"), re.compile(r"(\d+\.\d\d)\d+")
 
 
 class CurvePoint(NamedTuple):
-    """The error after learning from fewer images.
-
-    Attributes
-    ----------
-    train_images : int
-    test_error_rate : float
-    low, high : float
-        Interval of the error rate.
-    """
+    """The error after learning from fewer images."""
 
     train_images: int
     test_error_rate: float

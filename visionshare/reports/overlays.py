@@ -24,19 +24,7 @@ _OPACITY = 0.75
 
 
 class Mark(NamedTuple):
-    """One of the strongest features, as it is drawn and listed.
-
-    Attributes
-    ----------
-    rank : int
-        From 1.
-    feature : int
-        Index in the explanation.
-    amount : float
-        Evidence for the class.
-    everywhere : bool
-        Whether it saw the whole image: it is listed and not drawn.
-    """
+    """One of the strongest features, as it is drawn and listed."""
 
     rank: int
     feature: int
@@ -50,20 +38,7 @@ class Mark(NamedTuple):
 
 
 def marks(explanation: Explanation, name: Any = None, top: int = 10) -> list[Mark]:
-    """Return the strongest features for or against a class, strongest first.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    name : int or str, optional
-        A class; the predicted one when omitted.
-    top : int, default 10
-
-    Raises
-    ------
-    InputError
-        If there is no such class.
-    """
+    """Return the strongest features for or against a class, strongest first."""
     evidence = explanation.evidence[explanation.class_index(name)]
     return [
         Mark(rank, int(j), float(evidence[j]), bool(explanation.everywhere[j]))
@@ -78,32 +53,9 @@ def overlay_picture(
     top: int = 10,
     side: int = 560,
 ) -> np.ndarray:
-    """Return a picture twice: with boxes of the strongest features, and with all evidence.
-
-    Red speaks for the class, blue against it; boxes have the ranks of :func:`marks`. The evidence
-    of a feature lies evenly on its box.
-
-    Parameters
-    ----------
-    picture : ndarray of shape (H, W) or (H, W, 3), uint8
-    explanation : Explanation
-        With boxes in the picture.
-    name : int or str, optional
-        A class; the predicted one when omitted.
-    top : int, default 10
-        Features with a box, at most.
-    side : int, default 560
-        The longer side of each of both.
-
-    Returns
-    -------
-    ndarray of shape (h, w, 3), uint8
-
-    Raises
-    ------
-    InputError
-        If there is no such class, or the picture is of another size than the explanation.
-    """
+    """Return a picture twice: with boxes of the strongest features, and with all evidence."""
+    # Red speaks for the class, blue against it; boxes have the ranks of :func:`marks`. The
+    # evidence of a feature lies evenly on its box.
     from PIL import Image, ImageDraw
 
     shown = rgb_picture(picture)
@@ -177,13 +129,8 @@ def _tinted(picture: np.ndarray, relief: np.ndarray) -> np.ndarray:
 
 
 def rgb_picture(image: np.ndarray) -> np.ndarray:
-    """Return an image (H, W[, C]) as bytes (H, W, 3); other channels than colors as their mean.
-
-    Examples
-    --------
-    >>> rgb_picture(np.array([[0.0, 1.0]]))[0].tolist()
-    [[0, 0, 0], [255, 255, 255]]
-    """
+    """Return an image (H, W[, C]) as bytes (H, W, 3)."""
+    # other channels than colors as their mean.
     values = np.asarray(image)
     values = values[..., None] if values.ndim == 2 else values
     if values.dtype != np.uint8:
@@ -197,24 +144,8 @@ def rgb_picture(image: np.ndarray) -> np.ndarray:
 def overlay_svg(
     image: np.ndarray, explanation: Explanation, name: Any = None, top: int = 6, width: int = 150
 ) -> str:
-    """Return what :func:`overlay_picture` shows as SVG that stands in a page, for small images.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W[, C])
-    explanation : Explanation
-        With boxes in the image.
-    name : int or str, optional
-        A class; the predicted one when omitted.
-    top : int, default 6
-    width : int, default 150
-        Of each of both, in pixels of the page.
-
-    Raises
-    ------
-    InputError
-        If there is no such class.
-    """
+    """Return what :func:`overlay_picture` shows as SVG that stands in a page."""
+    # for small images.
     rows, cols = explanation.size
     unit = width / cols
     height = rows * unit
@@ -263,13 +194,7 @@ def _hex(mark: Mark) -> str:
 
 
 def png_source(picture: np.ndarray) -> str:
-    """Return bytes (H, W[, 3]) as the source of an image in a page.
-
-    Examples
-    --------
-    >>> png_source(np.zeros((1, 1), np.uint8))[:22]
-    'data:image/png;base64,'
-    """
+    """Return bytes (H, W[, 3]) as the source of an image in a page."""
     from PIL import Image
 
     data = io.BytesIO()

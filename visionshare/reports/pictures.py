@@ -20,11 +20,9 @@ _FEATURES = 6
 
 
 def misclassified(results: Results, n: int = 100) -> list[dict[str, Any]]:
-    """Return up to ``n`` misclassified images, the most confident first.
-
-    Each has a ``source``, the ``true`` and the ``predicted`` class, its ``confidence`` in percent
-    and a ``name``.
-    """
+    """Return up to ``n`` misclassified images, the most confident first."""
+    # Each has a ``source``, the ``true`` and the ``predicted`` class, its ``confidence`` in
+    # percent and a ``name``.
     if results.images.ndim < 3:
         return []
     return [
@@ -59,15 +57,7 @@ def _source(image: np.ndarray) -> str:
 def explained_images(
     classifier: CompactClassifier, results: Results, n: int = 8
 ) -> list[dict[str, Any]]:
-    """Return explanations of a few images: the most confident mistakes, and right answers.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    results : Results
-    n : int, default 8
-        Half of them mistakes, where there are so many.
-    """
+    """Return explanations of a few images: the most confident mistakes, and right answers."""
     if classifier.picture_size is None or not len(results):
         return []
     wrong = results.mistakes[: n // 2].tolist()

@@ -192,22 +192,8 @@ class Results:
 
 
 def is_near_majority(errors: int, n: int, majority_error: float) -> bool:
-    """Return whether an error is hardly less than that of always answering the commonest class.
-
-    It is where 95 % intervals do not tell the two apart, or nine in ten of its errors remain.
-
-    Parameters
-    ----------
-    errors, n : int
-        Errors, and images.
-    majority_error : float
-        Error rate of always answering the commonest class of these images.
-
-    Examples
-    --------
-    >>> is_near_majority(46, 100, 0.5), is_near_majority(10, 100, 0.5)
-    (True, False)
-    """
+    """Return whether an error is hardly less than that of always answering the commonest class."""
+    # It is where 95 % intervals do not tell the two apart, or nine in ten of its errors remain.
     if majority_error == 0:
         return errors > 0
     _, high = error_interval(errors, n)
@@ -215,24 +201,7 @@ def is_near_majority(errors: int, n: int, majority_error: float) -> bool:
 
 
 def error_interval(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of an error rate.
-
-    Parameters
-    ----------
-    errors, n : int
-        Errors, and images.
-    level : float, default 0.95
-
-    References
-    ----------
-    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22,
-    1927.
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in error_interval(5, 100)]
-    [0.0215, 0.1118]
-    """
+    """Return Wilson's interval of an error rate."""
     from scipy.stats import binomtest
 
     if n == 0:
@@ -242,20 +211,7 @@ def error_interval(errors: int, n: int, level: float = 0.95) -> tuple[float, flo
 
 
 class ClassFigures(NamedTuple):
-    """Figures of one class; None where they are divided by nothing.
-
-    Attributes
-    ----------
-    name : str
-    images : int
-        Images of the class.
-    precision : float or None
-        Part of the images with this prediction that are of the class.
-    recall : float or None
-        Part of the images of the class with this prediction.
-    f1 : float or None
-        Harmonic mean of both.
-    """
+    """Figures of one class; None where they are divided by nothing."""
 
     name: str
     images: int
@@ -265,17 +221,7 @@ class ClassFigures(NamedTuple):
 
 
 def figures_by_class(results: Results) -> list[ClassFigures]:
-    """Return precision, recall and F1 of every class.
-
-    Examples
-    --------
-    >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2]])
-    >>> results = Results(
-    ...     np.zeros((2, 4)), np.array([0, 1]), np.array([0, 0]), probabilities, ("a", "b")
-    ... )
-    >>> figures_by_class(results)[0][1:4]
-    (1, 0.5, 1.0)
-    """
+    """Return precision, recall and F1 of every class."""
     from sklearn.metrics import precision_recall_fscore_support
 
     k = len(results.classes)
@@ -296,17 +242,7 @@ def figures_by_class(results: Results) -> list[ClassFigures]:
 
 
 class Calibration(NamedTuple):
-    """How often predictions of a confidence are right, by bins of equal width.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (bins + 1,)
-    counts : ndarray of shape (bins,), int
-    confidence, accuracy : ndarray of shape (bins,)
-        Means of the images of each bin; NaN where there is none.
-    ece : float
-        Expected calibration error: the mean distance of the two, weighted by the counts.
-    """
+    """How often predictions of a confidence are right, by bins of equal width."""
 
     edges: np.ndarray
     counts: np.ndarray
@@ -316,17 +252,7 @@ class Calibration(NamedTuple):
 
 
 def calibration(results: Results, bins: int = 10) -> Calibration:
-    """Return how well the probabilities of predicted classes are what they say.
-
-    Parameters
-    ----------
-    results : Results
-    bins : int, default 10
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks", 2017.
-    """
+    """Return how well the probabilities of predicted classes are what they say."""
     confidences, right = results.confidences, results.labels == results.predictions
     which = np.clip((confidences * bins).astype(int), 0, bins - 1)
     counts = np.bincount(which, minlength=bins)
@@ -340,15 +266,7 @@ def calibration(results: Results, bins: int = 10) -> Calibration:
 
 
 class Confusion(NamedTuple):
-    """How often one class is taken for another.
-
-    Attributes
-    ----------
-    true, predicted : str
-    images : int
-    share : float
-        Of the images of the class.
-    """
+    """How often one class is taken for another."""
 
     true: str
     predicted: str

@@ -22,16 +22,7 @@ _COLORS = 32
 def plates(
     classifier: CompactClassifier, images: np.ndarray, called: str = "test images"
 ) -> list[dict[str, Any]]:
-    """Return the plates of a classifier's features, with a source for each tile.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    images : ndarray of shape (n, *image_shape)
-        Some of them show what templates respond to.
-    called : str, default "test images"
-        What captions call them.
-    """
+    """Return the plates of a classifier's features, with a source for each tile."""
     if len(images) == 0:
         return []
     n = min(_IMAGES, _VALUES // int(np.prod(classifier.image_shape)), len(images))

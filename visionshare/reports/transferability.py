@@ -35,25 +35,7 @@ def _check(weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]) 
 def transferability_table(
     weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]
 ) -> str:
-    """Return the weights as a table of comma-separated values, one row per target.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_targets, n_sources)
-        NaN where a source was excluded.
-    targets, sources : sequence of str
-
-    Raises
-    ------
-    InputError
-        If the names do not fit the weights.
-
-    Examples
-    --------
-    >>> print(transferability_table(np.array([[np.nan, 0.5]]), ["a"], ["a", "b"]), end="")
-    target,a,b
-    a,,0.500000
-    """
+    """Return the weights as a table of comma-separated values, one row per target."""
     import csv
     import io
 
@@ -71,20 +53,7 @@ def write_transferability(
     targets: Sequence[str],
     sources: Sequence[str],
 ) -> None:
-    """Write the picture, and beside it the table with the ending .csv.
-
-    Parameters
-    ----------
-    path : path-like
-        A .png.
-    weights, targets, sources
-        As for :func:`transferability_table`.
-
-    Raises
-    ------
-    InputError
-        If a file stands where the table would be, and is none.
-    """
+    """Write the picture, and beside it the table with the ending .csv."""
     table = Path(path).with_suffix(".csv")
     if table.is_file() and not table.read_bytes().startswith(TABLE_BEGINS.encode()):
         given = f"{path}, beside which {table.name} is no such table"
@@ -98,10 +67,9 @@ def write_transferability(
 def draw_transferability(
     weights: np.ndarray, targets: Sequence[str], sources: Sequence[str], title: str = ""
 ) -> Figure:
-    """Return the matrix as a figure: columns are targets, rows sources, as in the paper's fig. 4.
-
-    Red lowers the score, blue raises it; gray: excluded.
-    """
+    """Return the matrix as a figure."""
+    # columns are targets, rows sources, as in the paper's fig. 4. Red lowers the score, blue
+    # raises it; gray: excluded.
     from matplotlib import colormaps
 
     matrix = _check(weights, targets, sources).T

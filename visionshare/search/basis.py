@@ -12,24 +12,7 @@ _DEPENDENT = 1e-6
 
 
 class Basis:
-    """A Cholesky factor of the columns' Gram matrix, which grows by a row a column.
-
-    Columns that depend on those before them add nothing and are left out of the factor. A column
-    more costs a triangular solve, where a solution of the whole would cost a cube.
-
-    Attributes
-    ----------
-    n : int
-        Columns, with those left out.
-
-    Examples
-    --------
-    >>> basis = Basis()
-    >>> basis.append(np.array([4.0]))
-    >>> basis.append(np.array([2.0, 5.0]))
-    >>> basis.coefficients(1).tolist()
-    [-0.25, 0.5]
-    """
+    """A Cholesky factor of the columns' Gram matrix, which grows by a row a column."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -37,13 +20,7 @@ class Basis:
         self._factor = np.zeros((16, 16))
 
     def append(self, products: np.ndarray) -> None:
-        """Take in a column.
-
-        Parameters
-        ----------
-        products : ndarray of shape (n + 1,), float64
-            Its inner products with the columns before it, and with itself.
-        """
+        """Take in a column."""
         rank, square = len(self._kept), float(products[self.n])
         row = self._solved(products[self._kept])
         left = square - float(row @ row)
@@ -65,10 +42,8 @@ class Basis:
         return np.asarray(solve_triangular(L, right, lower=True, check_finite=False))
 
     def coefficients(self, j: int) -> np.ndarray:
-        """Return what makes the unit vector of what column j adds to those before it, (j + 1,).
-
-        Zeros where it adds nothing.
-        """
+        """Return what makes the unit vector of what column j adds to those before it."""
+        # (j + 1,). Zeros where it adds nothing.
         combination = np.zeros(j + 1)
         if j not in self._kept:
             return combination
@@ -82,12 +57,7 @@ class Basis:
         return combination
 
     def squares(self, products: np.ndarray) -> np.ndarray:
-        """Return how much of the square of each of other columns lies in the span, (n_others,).
-
-        Parameters
-        ----------
-        products : ndarray of shape (n_others, n), float64
-            Their inner products with these columns.
-        """
+        """Return how much of the square of each of other columns lies in the span."""
+        # (n_others,).
         coordinates = self._solved(products[:, self._kept].T)
         return np.asarray(np.einsum("ij,ij->j", coordinates, coordinates))

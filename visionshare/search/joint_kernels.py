@@ -39,27 +39,13 @@ def _above(value: float, best: float) -> bool:
 def grown_subset(
     weight: np.ndarray, signed: np.ndarray, least: float, members: np.ndarray
 ) -> tuple[float, int]:
-    """Return the gain of the best subset of classes on a greedy chain, and its size.
-
-    The chain begins with the class that gains most and takes in the class that leaves most, up to
-    all classes; the best of its subsets counts. With sums over a subset on either side of the
-    threshold, the gain is Σ_sides (Σp)²/Σw − Σ_c P_c²/W_c: what the weighted squared error of a
-    constant for each class loses.
-
-    Parameters
-    ----------
-    weight, signed : ndarray of shape (2, k), float64
-        Σ w and Σ w z of each class, below and above the threshold.
-    least : float
-        The walk stops where no longer chain can gain more; the gain is then at most this.
-    members : ndarray of int64, shape (k,)
-        Filled with the chain: its first ``size`` are the subset.
-
-    References
-    ----------
-    A. Torralba, K. P. Murphy, W. T. Freeman, "Sharing visual features for multiclass and
-    multiview object detection", IEEE PAMI 29, 2007, §2.3 and 2.4.
-    """
+    """Return the gain of the best subset of classes on a greedy chain, and its size."""
+    # The chain begins with the class that gains most and takes in the class that leaves most, up
+    # to all classes; the best of its subsets counts. With sums over a subset on either side of
+    # the threshold, the gain is Σ_sides (Σp)²/Σw − Σ_c P_c²/W_c: what the weighted squared error
+    # of a constant for each class loses.
+    # weight, signed: (2, k), float64
+    # members: int64, shape (k,)
     k, left = weight.shape[1], 0.0
     for q in range(k):
         left += _alone(weight, signed, q)
@@ -160,23 +146,11 @@ def best_shared_stumps(
     w: np.ndarray,
     positive: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best shared stump of each input, (p,) int64, and its gain, (p,) float64.
-
-    One walk along an input's order examines all its thresholds: prefix sums of the weights,
-    and a greedy subset of the classes at each, O(mk + thresholds · k²). Where all classes alone
-    would not gain more than the input's best, no subset can, and none is grown. The lowest number
-    wins among equals; an input that is not looked at has −1 and −∞.
-
-    Parameters
-    ----------
-    order, starts, counts
-        See :class:`visionshare.generators.stumps.StumpColumns`.
-    looked_at : ndarray of bool, shape (p,)
-    w : ndarray of shape (m, k), float64, contiguous
-        Weight of each example for each class.
-    positive : ndarray of int64, shape (m,)
-        The class for which the example counts as +1, −1 for none; for all others it is −1.
-    """
+    """Return the best shared stump of each input, (p,) int64, and its gain, (p,) float64."""
+    # One walk along an input's order examines all its thresholds: prefix sums of the weights, and
+    # a greedy subset of the classes at each, O(mk + thresholds · k²). Where all classes alone
+    # would not gain more than the input's best, no subset can, and none is grown. The lowest
+    # number wins among equals; an input that is not looked at has −1 and −∞.
     p, k = len(order), w.shape[1]
     whole, whole_positive = np.zeros(k), np.zeros(k)
     _add_whole(w, positive, whole, whole_positive)

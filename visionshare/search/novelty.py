@@ -15,19 +15,7 @@ _DEPENDENT = 1e-6
 
 
 class Novelty:
-    """The part of each column's variance that no chosen column explains, on a sample.
-
-    Chosen columns are made orthogonal on the sample itself, one after the other, so that each
-    costs one product with the sample's columns. With n chosen columns and s examples about n / s
-    too much is explained, of all columns alike: their order stays.
-
-    Parameters
-    ----------
-    columns : Columns
-        With their scaling.
-    omega : ndarray of shape (m,)
-        Weights of the examples.
-    """
+    """The part of each column's variance that no chosen column explains, on a sample."""
 
     def __init__(self, columns: Columns, omega: np.ndarray) -> None:
         m = columns.shape[0]
@@ -70,13 +58,7 @@ class Novelty:
         self._left -= self._sample.correlate((v * self._root)[:, None])[:, 0] ** 2
 
     def variances(self, support: np.ndarray) -> np.ndarray:
-        """Return what is new in each column, (d,) float64, beyond the columns chosen so far.
-
-        Parameters
-        ----------
-        support : ndarray of int64
-            The chosen columns in order of entry; those of the last call come first.
-        """
+        """Return what is new in each column, (d,) float64, beyond the columns chosen so far."""
         assert self._sample is not None
         for column in self._sample.columns_of(support[self._n :]):
             self._add(column.astype(np.float64))

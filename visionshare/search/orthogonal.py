@@ -83,12 +83,10 @@ class Orthogonal:
         return active.weighted_combination(self._basis.coefficients(j))
 
     def _scan(self, pool: Pool, state: RefitState) -> tuple[np.ndarray, np.ndarray]:
-        """Return every column's gradient norm and explained variance.
-
-        One scan gives both: the newest basis vector travels with the residual, vector j in column
-        j modulo k + 1 of the product. After a resume several vectors share a scan in the same
-        places, so that the bits are those of a run that was never stopped.
-        """
+        """Return every column's gradient norm and explained variance."""
+        # One scan gives both: the newest basis vector travels with the residual, vector j in
+        # column j modulo k + 1 of the product. After a resume several vectors share a scan in the
+        # same places, so that the bits are those of a run that was never stopped.
         active, R = state.active, state.residual
         width = active.k + 1
         if self._explained is None:

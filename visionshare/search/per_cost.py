@@ -24,20 +24,7 @@ _LEAST = {"macs": 1.0, "bytes": 1.0, "microseconds": 0.001}
 
 
 class PerCost:
-    """A criterion's score divided by what the candidate adds to the cost of a classifier.
-
-    These are cost(chosen and J) − cost(chosen) of the features, which may share work and tables
-    with the chosen ones, and of the k · |J| weights: as many multiply-accumulates, four bytes
-    each, and in microseconds a part of each feature's rate.
-
-    Parameters
-    ----------
-    criterion : Criterion
-        Scores at full price.
-    per : {"macs", "bytes", "microseconds"}, default "macs"
-    rates : mapping, optional
-        Of the family, for microseconds; measured when omitted.
-    """
+    """A criterion's score divided by what the candidate adds to the cost of a classifier."""
 
     def __init__(
         self,
@@ -48,24 +35,12 @@ class PerCost:
         self.criterion, self.per, self.rates = criterion, per, rates
 
     def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
-        """Return the scores for each unit of the cost.
-
-        Raises
-        ------
-        InputError
-            If the columns are of no family, and their cost so unknown.
-        """
+        """Return the scores for each unit of the cost."""
         costs = self.costs(pool, state, numbers)
         return self.criterion.score(pool, state, numbers) / costs
 
     def costs(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
-        """Return what these candidates add, or all for ``None``: (n,), at least a little.
-
-        Raises
-        ------
-        InputError
-            If the columns are of no family, or the rates are of other families.
-        """
+        """Return what these candidates add, or all for ``None``: (n,), at least a little."""
         check_known(pool.columns, self.per)
         added: Any
         ids, starts = pool.members(numbers)

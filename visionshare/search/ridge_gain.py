@@ -13,19 +13,7 @@ __all__ = ["RidgeGain", "RidgeState"]
 
 @dataclass(frozen=True)
 class RidgeState(SearchState):
-    """Where a ridge regression on chosen columns stands, G = (λI + Σ_S zzᵀ)⁻¹ = I/λ − UUᵀ.
-
-    Attributes
-    ----------
-    U : ndarray of shape (m, n), float64
-        A column for each chosen one.
-    root : ndarray of shape (m,), float64
-        Square roots of the examples' weights: columns of the regression are root · column.
-    square : float
-        ‖root · z‖² of a column that is not constant.
-    alpha : float
-        λ.
-    """
+    """Where a ridge regression on chosen columns stands, G = (λI + Σ_S zzᵀ)⁻¹ = I/λ − UUᵀ."""
 
     U: np.ndarray
     root: np.ndarray
@@ -34,16 +22,7 @@ class RidgeState(SearchState):
 
 
 class RidgeGain:
-    """(zᵀGy)² / (1 + zᵀGz), what a column takes from yᵀGy; groups are worth their columns' sum.
-
-    ``state.residual`` is root · Gy. A scan of all columns carries the newest column of U along,
-    so that a step costs one product of the pool with two vectors.
-
-    References
-    ----------
-    I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for transfer learning",
-    Computer Vision and Image Understanding 156, 2017.
-    """
+    """(zᵀGy)² / (1 + zᵀGz), what a column takes from yᵀGy."""
 
     def __init__(self) -> None:
         self._explained: np.ndarray | None = None

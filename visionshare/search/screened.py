@@ -141,20 +141,8 @@ class Screened:
 def sample_by_residual(
     residual: np.ndarray, n: int, seed: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return about n examples drawn by their part of a residual, and the inverse of their chances.
-
-    Parameters
-    ----------
-    residual : ndarray of shape (m, k)
-    n : int
-    seed : tuple of int
-
-    Examples
-    --------
-    >>> rows, inverse = sample_by_residual(np.array([[9.0], [0.0], [-9.0]]), 2, (0, 1))
-    >>> rows.tolist(), inverse.round(2).tolist()
-    ([0, 2], [1.03, 1.03])
-    """
+    """Return about n examples drawn by their part of a residual."""
+    # and the inverse of their chances.
     chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), n)
     rows = np.flatnonzero(np.random.default_rng(seed).random(len(chances)) < chances)
     return rows, (1 / chances[rows]).astype(residual.dtype)
@@ -163,16 +151,7 @@ def sample_by_residual(
 def weighted_sample(
     R: np.ndarray, rows: np.ndarray, inverse: np.ndarray, centered: bool
 ) -> np.ndarray:
-    """Return the residual of sampled examples, each counted by the inverse of its chance.
-
-    Parameters
-    ----------
-    R : ndarray of shape (m, k)
-    rows : ndarray of int
-    inverse : ndarray of shape (len(rows),)
-    centered : bool
-        Whether the columns are centered; if not, the sum is made that of R.
-    """
+    """Return the residual of sampled examples, each counted by the inverse of its chance."""
     weighted: np.ndarray = R[rows] * inverse[:, None]
     if not centered:
         # The means of columns that are not centered would add more error than all else.
@@ -181,13 +160,7 @@ def weighted_sample(
 
 
 def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
-    """Return each example's chance to be in a sample of about n: by size, at most 1, none 0.
-
-    Examples
-    --------
-    >>> inclusion(np.array([8.0, 1.0, 1.0, 0.0]), 2).round(2).tolist()
-    [1.0, 0.45, 0.45, 0.1]
-    """
+    """Return each example's chance to be in a sample of about n: by size, at most 1, none 0."""
     m = len(sizes)
     total = sizes.sum()
     fractions = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m

@@ -94,25 +94,7 @@ def best_stumps(
     noise: float,
     centered: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best stump of each input, (p,) int64, and its score, (p,) float64.
-
-    A score is Σ_q |(Σ_i R_iq over the stump's examples − share · offset_sum_q) · scale|. The
-    lowest number wins among equals; an input whose stumps are all excluded has −1 and −∞.
-    Sums are float64 and follow the order alone: no result depends on threads.
-
-    From one threshold to a later one the norm rises at most by Σ_q |R_iq| of the examples passed
-    and by what the share moves. Where that cannot reach the input's best, the norm is not formed;
-    of noise in ten classes one in fifteen is.
-
-    Parameters
-    ----------
-    order, starts, counts, share, noise, centered
-        See :class:`visionshare.generators.stumps.StumpColumns`.
-    excluded : ndarray of bool, shape (d,)
-    R : ndarray of shape (m, k), float32, contiguous
-    offset_sum : ndarray of shape (k,), float64
-        Σ_i R_iq where columns are centered, else zero.
-    """
+    """Return the best stump of each input, (p,) int64, and its score, (p,) float64."""
     p = len(order)
     sizes = np.empty(len(R))
     run_kernel(_sizes, len(R), R, sizes)

@@ -13,19 +13,10 @@ _SPARSE = 16
 
 @njit(cache=True, nogil=True)
 def drawn(uniforms: np.ndarray, gone: np.ndarray, size: int) -> np.ndarray:
-    """Return as many numbers below ``size`` as there are uniforms, ascending, all if too few.
-
-    R. Floyd's sampling of positions among those that are left: a list of them would cost time for
-    each candidate.
-
-    Parameters
-    ----------
-    uniforms : ndarray of shape (n,), float64
-        Of [0, 1).
-    gone : ndarray of int64
-        Numbers that are not to be drawn, ascending.
-    size : int
-    """
+    """Return as many numbers below ``size`` as there are uniforms, ascending, all if too few."""
+    # R. Floyd's sampling of positions among those that are left: a list of them would cost time
+    # for each candidate.
+    # uniforms: (n,), float64
     left = size - len(gone)
     n = min(len(uniforms), left)
     taken, found = np.zeros(left, np.bool_), np.empty(n, np.int64)

@@ -101,13 +101,7 @@ class _Coordinates(StepSolver):
         return parts
 
     def _shares(self, X: np.ndarray) -> np.ndarray:
-        """Return the templates of the active columns, (templates, n).
-
-        Raises
-        ------
-        InputError
-            If they are none, or leave a column out.
-        """
+        """Return the templates of the active columns, (templates, n)."""
         n, template = len(X), self.template
         if isinstance(template, str):
             shares = np.ones((1, n))

@@ -121,11 +121,9 @@ class Newton(Solver):
         gradient: np.ndarray,
         hessian: Hessian,
     ) -> tuple[TaskWeights, float, bool] | None:
-        """Return weights after one step, their value, and whether it only went to a zero.
-
-        Where the Hessian is nearly singular, as with fewer examples at work than weights, its
-        step leads far away: it is damped until it lowers the objective.
-        """
+        """Return weights after one step, their value, and whether it only went to a zero."""
+        # Where the Hessian is nearly singular, as with fewer examples at work than weights, its
+        # step leads far away: it is damped until it lowers the objective.
         most = value + self._noise() * abs(value)
         largest = np.abs(gradient).max()
         for damping in _DAMPINGS:
@@ -243,11 +241,9 @@ class _Free:
         return least * (1 + 1e-12)
 
     def vanishing(self, weights: TaskWeights, gradient: np.ndarray, hessian: Hessian) -> np.ndarray:
-        """Return the positions of groups that are best at zero while the others stay.
-
-        A group's zero is optimal where the loss's gradient there is no longer than λ, and the
-        loss's curvature tells that gradient: Newton's own steps only come nearer to a zero.
-        """
+        """Return the positions of groups that are best at zero while the others stay."""
+        # A group's zero is optimal where the loss's gradient there is no longer than λ, and the
+        # loss's curvature tells that gradient: Newton's own steps only come nearer to a zero.
         problem = self.problem
         if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.per_task:
             return np.empty(0, np.intp)
@@ -320,10 +316,8 @@ class _Free:
             yield positions, values[positions]
 
     def _bent(self, weights: TaskWeights, grams: Hessian) -> Hessian:
-        """Return the Hessian: the tasks' Gram matrices and the penalties' curvature.
-
-        Half the squares bend by λ, ℓ1/ℓ2 by λ (I − ŵŵᵀ) / ‖w‖ of each group.
-        """
+        """Return the Hessian: the tasks' Gram matrices and the penalties' curvature."""
+        # Half the squares bend by λ, ℓ1/ℓ2 by λ (I − ŵŵᵀ) / ‖w‖ of each group.
         problem = self.problem
         if self.apart:
             if isinstance(problem.norm, HalfSquares):

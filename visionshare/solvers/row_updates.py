@@ -18,30 +18,7 @@ __all__ = ["exponential_l1", "exponential_max"]
 def exponential_l1(
     w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
 ) -> np.ndarray:
-    """Return the δ that minimize a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise.
-
-    Parameters
-    ----------
-    w : ndarray
-        Weights before.
-    up, down : ndarray
-        μ⁺ and μ⁻, at least 0.
-    a : float or ndarray
-        Template: a·|x| ≤ 1 for every example.
-    alpha : float
-        λ, above 0.
-
-    Notes
-    -----
-    The whole root is over 2μ⁻; the printed bracket is misplaced. (−λ + √(λ² + 4μ⁺μ⁻))/(2μ⁻) is
-    written with its conjugate, in which nothing cancels and μ⁻ may be 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> exponential_l1(np.array([0.5]), np.array([1.0]), np.array([1.0]), 1.0, 2.0).tolist()
-    [-0.5]
-    """
+    """Return the δ that minimize a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise."""
     # The slope at δ = −w, where the weight becomes zero.
     slope = up * np.exp(w / a) - down * np.exp(-w / a)
     root = np.sqrt(alpha**2 + 4 * up * down)
@@ -55,27 +32,7 @@ def exponential_l1(
 def exponential_max(
     w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
 ) -> np.ndarray:
-    """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞.
-
-    Parameters
-    ----------
-    w, up, down : ndarray of shape (k,) or (n, k)
-        Each row's weights before, and μ⁺ and μ⁻ of each.
-    a : float, or ndarray of shape (n,)
-        Template.
-    alpha : float
-        λ, above 0.
-
-    Returns
-    -------
-    ndarray of shape (k,) or (n, k)
-        w + δ: weights within the level are where their own bound is least, the others at it.
-
-    Notes
-    -----
-    O(k log k): the weights are let into the bounded set in order of their own minimum. For μ⁻ = 0
-    the level is ln(μ⁺/λ), of which the paper prints the reciprocal.
-    """
+    """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞."""
     a = np.asarray(a, np.float64)[..., None]
     # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞.
     p, n = up * np.exp(w / a), down * np.exp(-w / a)

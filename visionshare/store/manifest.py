@@ -35,19 +35,7 @@ _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard of a store.
-
-    Attributes
-    ----------
-    ids : tuple of int
-        Its columns, in the file's order.
-    size : int
-        Bytes of the file.
-    blake3 : str or None
-        Digest of the file's content; None in stores of version 1.
-    offsets : tuple of int
-        Where each column begins in the file; empty in stores of version 1.
-    """
+    """One shard of a store."""
 
     ids: tuple[int, ...]
     size: int
@@ -57,24 +45,7 @@ class ShardEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What ``manifest.json`` says.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Examples and columns.
-    dtype : {"float16", "float32"}
-    family : dict
-        Plain description of the feature family.
-    family_sha256, images_sha256 : str
-        Identity of the family, its arrays included, and of the images.
-    shards : dict of str to ShardEntry
-
-    Examples
-    --------
-    >>> Manifest((2, 4), "float16", {}, "", "").shards
-    {}
-    """
+    """What ``manifest.json`` says."""
 
     shape: tuple[int, int]
     dtype: str
@@ -85,16 +56,7 @@ class Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a store, atomically.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_manifest(Path(folder), Manifest((2, 4), "float16", {}, "", ""))
-    ...     read_manifest(Path(folder)).shape
-    (2, 4)
-    """
+    """Replace the manifest of a store, atomically."""
     shards = {
         name: {**asdict(entry), "ids": list(entry.ids), "offsets": list(entry.offsets)}
         for name, entry in manifest.shards.items()
@@ -114,20 +76,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest of a store.
-
-    Raises
-    ------
-    StoreError
-        If there is none, or it is broken, of another format, or of an unknown version.
-
-    Examples
-    --------
-    >>> read_manifest(Path("nowhere"))
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.StoreError: no folder of a store named 'nowhere'.
-    """
+    """Read and check the manifest of a store."""
     path = folder / MANIFEST
     try:
         if path.stat().st_size > _LARGEST:

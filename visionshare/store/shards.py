@@ -95,10 +95,8 @@ def _hdf5_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | No
 
 
 def _column_problem(path: Path, columns: Any, offsets: np.ndarray) -> str | None:
-    """Read columns through HDF5, which checks their sums; compare with what lies in the file.
-
-    A chunk that HDF5 does not find is all zeros for it, without an error.
-    """
+    """Read columns through HDF5, which checks their sums; compare with what lies in the file."""
+    # A chunk that HDF5 does not find is all zeros for it, without an error.
     column = np.empty((1, columns.shape[1]), columns.dtype)
     with open(path, "rb") as handle:
         for j, offset in enumerate(offsets.tolist()):
@@ -110,13 +108,7 @@ def _column_problem(path: Path, columns: Any, offsets: np.ndarray) -> str | None
 
 
 class MappedShard:
-    """A valid shard, mapped into memory; it is read through once and compared with its digest.
-
-    Raises
-    ------
-    StoreError
-        If the shard is broken.
-    """
+    """A valid shard, mapped into memory; it is read through once and compared with its digest."""
 
     def __init__(self, path: Path, entry: ShardEntry, m: int, dtype: str) -> None:
         problem = shard_problem(path, entry, m, dtype)
@@ -139,13 +131,7 @@ class MappedShard:
 
 
 def _offsets(path: Path, entry: ShardEntry, m: int, dtype: str) -> np.ndarray:
-    """Return where each column of a shard of version 1 begins, in bytes.
-
-    Raises
-    ------
-    StoreError
-        If its chunks are of another size, or lie outside of the file.
-    """
+    """Return where each column of a shard of version 1 begins, in bytes."""
     import h5py
 
     try:

@@ -21,30 +21,10 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 @contextmanager
 def writer_lock(folder: Path, name: str = LOCK) -> Iterator[None]:
-    """Keep other writers out of a folder.
-
-    The system frees the lock of a process that ends, however it ends: the file that stays behind
-    locks nothing. Where the file system knows no locks a warning is logged, and it is for the user
-    to keep to one writer.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    name : str, default "writer.lock"
-        Of the lock's file.
-
-    Raises
-    ------
-    StoreError
-        If another process writes, or this one must not.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, writer_lock(Path(folder)):
-    ...     (Path(folder) / LOCK).exists()
-    True
-    """
+    """Keep other writers out of a folder."""
+    # The system frees the lock of a process that ends, however it ends: the file that stays
+    # behind locks nothing. Where the file system knows no locks a warning is logged, and it is
+    # for the user to keep to one writer.
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder / name, timeout=0)

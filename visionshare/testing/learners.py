@@ -32,13 +32,7 @@ def check_learner(learner: Any) -> None:
 
 
 def check_learner_on_columns(learner: Any) -> None:
-    """Put a learner through our checks alone.
-
-    Raises
-    ------
-    AssertionError
-        If the learner breaks a rule.
-    """
+    """Put a learner through our checks alone."""
     from sklearn.base import clone
 
     from visionshare.generators.pixels import Pixels

@@ -20,20 +20,7 @@ _MIN_HEIGHT = 6
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of ink.
-
-    Attributes
-    ----------
-    box : Box
-    mask : ndarray of bool, shape (box.height, box.width)
-    darkness : ndarray of uint8, shape (box.height, box.width)
-        See :class:`visionshare.datasets.ink.Ink`.
-
-    Examples
-    --------
-    >>> Piece(Box(3, 4, 5, 6), np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8)).box.left
-    3
-    """
+    """A piece of ink."""
 
     box: Box
     mask: np.ndarray
@@ -41,30 +28,9 @@ class Piece:
 
 
 def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
-    """Return the connected pieces of ink that are neither dust nor rules, frames or pictures.
-
-    Pixels that touch at a corner are connected. Where nothing is 6 pixels high, nothing can be
-    read, and there are none.
-
-    Parameters
-    ----------
-    ink : Ink
-    max_pieces : int, default 20000
-        Pieces that are accepted at most.
-
-    Raises
-    ------
-    DataError
-        If there are more: that is noise, or a photograph.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.ink import find_ink
-    >>> page = np.full((60, 80), 255, np.uint8)
-    >>> page[20:40, 10:14] = page[20:40, 20:30] = page[50, 50] = 0
-    >>> [(p.box.left, p.box.width, p.box.height) for p in find_pieces(find_ink(page))]
-    [(10, 4, 20), (20, 10, 20)]
-    """
+    """Return the connected pieces of ink that are neither dust nor rules, frames or pictures."""
+    # Pixels that touch at a corner are connected. Where nothing is 6 pixels high, nothing can be
+    # read, and there are none.
     import cv2
 
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.mask.astype(np.uint8))
@@ -89,15 +55,8 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
 
 
 def typical_height(boxes: list[Box]) -> float:
-    """Return the height of a character, of these boxes: their median by ink, without dust.
-
-    Taller boxes weigh more, so that many specks and dots do not decide.
-
-    Examples
-    --------
-    >>> typical_height([Box(0, 0, 9, 20), Box(0, 0, 9, 20), Box(0, 0, 2, 2)])
-    20.0
-    """
+    """Return the height of a character, of these boxes: their median by ink, without dust."""
+    # Taller boxes weigh more, so that many specks and dots do not decide.
     heights = np.sort([b.height for b in boxes if b.height >= _MIN_HEIGHT])
     if len(heights) == 0:
         return 0.0
@@ -116,15 +75,7 @@ def _is_rule_or_picture(box: Box, area: int, height: float) -> bool:
 
 
 def joined(pieces: list[Piece]) -> Piece:
-    """Return pieces as one: the letter of a broken stroke, or of a dot and its stem.
-
-    Examples
-    --------
-    >>> dot = Piece(Box(0, 0, 2, 2), np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8))
-    >>> stem = Piece(Box(0, 4, 2, 9), np.ones((5, 2), bool), np.full((5, 2), 255, np.uint8))
-    >>> joined([dot, stem]).box
-    Box(left=0, top=0, right=2, bottom=9)
-    """
+    """Return pieces as one: the letter of a broken stroke, or of a dot and its stem."""
     if len(pieces) == 1:
         return pieces[0]
     box = around([piece.box for piece in pieces])

@@ -21,13 +21,8 @@ _MIN_PROBABILITY_OF_J = 1e-4
 
 
 def same_shape(classes: Sequence[str]) -> np.ndarray:
-    """Return which classes are of one shape, (k, k): 0 and O, 1 and I, capitals and small letters.
-
-    Examples
-    --------
-    >>> same_shape(["0", "A", "O"]).tolist()
-    [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
-    """
+    """Return which classes are of one shape, (k, k)."""
+    # 0 and O, 1 and I, capitals and small letters.
     small = {c.lower(): c for c in _CAPITALS_LIKE_SMALL}
     shape_of = {"0": "O", "o": "O", "1": "I", "l": "I", **small}
     shapes = np.array([shape_of.get(text, text) for text in classes])
@@ -36,28 +31,9 @@ def same_shape(classes: Sequence[str]) -> np.ndarray:
 
 
 def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """Return the labels of a word's characters; digits stay among digits.
-
-    Where 0 or O, 1 or I is open, and all other characters of the word are of one kind, it is of
-    that kind too. A word of such characters alone is left to their shapes.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, k)
-        Of the characters' classes.
-    classes : sequence of str
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Indices of classes.
-
-    Examples
-    --------
-    >>> word = np.array([[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
-    >>> by_neighbors(word, ["0", "O", "7"]).tolist(), by_neighbors(word, ["0", "O", "T"]).tolist()
-    ([0, 2], [1, 2])
-    """
+    """Return the labels of a word's characters; digits stay among digits."""
+    # Where 0 or O, 1 or I is open, and all other characters of the word are of one kind, it is of
+    # that kind too. A word of such characters alone is left to their shapes.
     labels: np.ndarray = np.argmax(probabilities, axis=1)
     texts = [classes[c] for c in labels]
     open_texts = {text for pair in _DIGITS_LIKE_LETTERS for text in pair}
@@ -79,27 +55,10 @@ def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarra
 
 
 def by_height(labels: np.ndarray, boxes: Sequence[Box], classes: Sequence[str]) -> np.ndarray:
-    """Return labels with capitals and small letters told apart by their height.
-
-    Of letters whose small form is the capital made smaller, those of the height of the line's
-    certain capitals, digits and long letters are capitals, those of its certain short letters
-    are small. On a line with one of the two kinds alone, that one decides.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-        Of a line's characters.
-    boxes : sequence of Box
-        Of the characters.
-    classes : sequence of str
-
-    Examples
-    --------
-    >>> classes = ["T", "a", "S", "s"]
-    >>> boxes = [Box(0, 0, 20, height) for height in (30, 20, 21, 29)]
-    >>> [classes[c] for c in by_height(np.array([0, 1, 2, 3]), boxes, classes)]
-    ['T', 'a', 's', 'S']
-    """
+    """Return labels with capitals and small letters told apart by their height."""
+    # Of letters whose small form is the capital made smaller, those of the height of the line's
+    # certain capitals, digits and long letters are capitals, those of its certain short letters
+    # are small. On a line with one of the two kinds alone, that one decides.
     index = {text: c for c, text in enumerate(classes)}
     texts = [classes[c] for c in labels]
     pairs = {a for a in _CAPITALS_LIKE_SMALL if a in index and a.lower() in index}
@@ -122,27 +81,8 @@ def by_height(labels: np.ndarray, boxes: Sequence[Box], classes: Sequence[str]) 
 def by_descent(
     labels: np.ndarray, probabilities: np.ndarray, boxes: Sequence[Box], classes: Sequence[str]
 ) -> np.ndarray:
-    """Return labels with every I that hangs below its line made a J.
-
-    In fonts whose J hangs below the line, its shape is that of an I with a small hook.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n,)
-        Of a line's characters.
-    probabilities : ndarray of shape (n, k)
-        Of their classes.
-    boxes : sequence of Box
-        Of the characters.
-    classes : sequence of str
-
-    Examples
-    --------
-    >>> probabilities = np.array([[0.0, 0.0, 1.0], [0.9, 0.1, 0.0], [0.9, 0.1, 0.0]])
-    >>> boxes = [Box(0, 0, 9, bottom) for bottom in (20, 20, 26)]
-    >>> by_descent(np.array([2, 0, 0]), probabilities, boxes, ["I", "J", "H"]).tolist()
-    [2, 0, 1]
-    """
+    """Return labels with every I that hangs below its line made a J."""
+    # In fonts whose J hangs below the line, its shape is that of an I with a small hook.
     index = {text: c for c, text in enumerate(classes)}
     if "I" not in index or "J" not in index:
         return labels

@@ -17,27 +17,10 @@ _MAX_RATIO = 2.5
 
 
 def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
-    """Return pieces by the lines that they stand on, each from left to right.
-
-    Each piece of a character's height is linked with its nearest neighbor to the right, if that
-    is about as high, overlaps it vertically, and is near. What is linked is a line, or a part of
-    one where a wide gap divides it. Smaller pieces join the line around them.
-
-    Parameters
-    ----------
-    pieces : list of Piece
-
-    Returns
-    -------
-    list of list of Piece
-
-    Examples
-    --------
-    >>> boxes = [Box(0, 0, 9, 20), Box(0, 40, 9, 60), Box(12, 0, 20, 20)]
-    >>> pieces = [Piece(box, np.ones((20, box.width), bool), np.zeros((20, 9))) for box in boxes]
-    >>> [[piece.box.left for piece in line] for line in find_lines(pieces)]
-    [[0, 12], [0]]
-    """
+    """Return pieces by the lines that they stand on, each from left to right."""
+    # Each piece of a character's height is linked with its nearest neighbor to the right, if that
+    # is about as high, overlaps it vertically, and is near. What is linked is a line, or a part
+    # of one where a wide gap divides it. Smaller pieces join the line around them.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -59,13 +42,7 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
 
 
 def _right_neighbors(boxes: np.ndarray) -> np.ndarray:
-    """Return each box's nearest neighbor on its line to the right, or −1.
-
-    Parameters
-    ----------
-    boxes : ndarray of int, shape (n, 4)
-        left, top, right, bottom; by their left sides.
-    """
+    """Return each box's nearest neighbor on its line to the right, or −1."""
     left, top, right, bottom = boxes.T
     heights = bottom - top
     neighbors = np.full(len(boxes), -1)
@@ -128,25 +105,10 @@ def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
 
 
 def characters_of(line: list[Piece]) -> list[Piece]:
-    """Return a line's pieces joined to characters, without what is too small to be one.
-
-    Pieces above each other (a dot and its stem, a stroke that broke) and pieces inside of others
-    (the dot of a zero) are one character. Letters whose boxes overlap sideways, as slanted ones
-    do, stay apart.
-
-    Parameters
-    ----------
-    line : list of Piece
-        From left to right.
-
-    Examples
-    --------
-    >>> boxes = [Box(0, 0, 4, 4), Box(0, 7, 4, 30), Box(9, 8, 20, 30)]
-    >>> ink = [np.ones((box.height, box.width), np.uint8) for box in boxes]
-    >>> line = [Piece(box, one > 0, one) for box, one in zip(boxes, ink)]
-    >>> [character.box.top for character in characters_of(line)]
-    [0, 8]
-    """
+    """Return a line's pieces joined to characters, without what is too small to be one."""
+    # Pieces above each other (a dot and its stem, a stroke that broke) and pieces inside of
+    # others (the dot of a zero) are one character. Letters whose boxes overlap sideways, as
+    # slanted ones do, stay apart.
     height = _line_height(line)
     groups: list[list[Piece]] = []
     for piece in line:

@@ -35,13 +35,7 @@ class Box(NamedTuple):
 
 
 def around(boxes: Sequence[Box]) -> Box:
-    """Return the box around boxes.
-
-    Examples
-    --------
-    >>> around([Box(0, 5, 2, 9), Box(4, 3, 6, 8)])
-    Box(left=0, top=3, right=6, bottom=9)
-    """
+    """Return the box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 

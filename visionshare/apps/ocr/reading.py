@@ -111,15 +111,7 @@ def read_page(
 
 
 def check_reader(classifier: CompactClassifier) -> None:
-    """Raise an InputError unless the classifier is of pictures of single characters.
-
-    Examples
-    --------
-    >>> from visionshare import CompactClassifier, Pixels
-    >>> family = Pixels().fit(np.zeros((1, 28, 28), np.uint8)).take([400])
-    >>> model = CompactClassifier(family, np.ones((2, 1)), np.zeros(2), np.array(["I", "L"]))
-    >>> check_reader(model)
-    """
+    """Raise an InputError unless the classifier is of pictures of single characters."""
     if classifier.image_shape != PRINTED_SIZE:
         given = f"one of images of shape {classifier.image_shape}"
         raise InputError(
@@ -128,19 +120,9 @@ def check_reader(classifier: CompactClassifier) -> None:
 
 
 def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
-    """Return how the reader prepares a character: as the classifier says, if it says what is ink.
-
-    A classifier whose pictures are only stretched says nothing of ink. Its characters are
-    prepared as those of the data set "fonts".
-
-    Examples
-    --------
-    >>> from visionshare import CompactClassifier, Pixels
-    >>> family = Pixels().fit(np.zeros((1, 28, 28), np.uint8)).take([400])
-    >>> model = CompactClassifier(family, np.ones((2, 1)), np.zeros(2), np.array(["I", "L"]))
-    >>> reader_preprocessing(model).fit
-    'character'
-    """
+    """Return how the reader prepares a character."""
+    # as the classifier says, if it says what is ink. A classifier whose pictures are only
+    # stretched says nothing of ink. Its characters are prepared as those of the data set "fonts".
     steps = classifier.preprocessing
     return PRINTED if steps.polarity == "as_is" else steps
 

@@ -20,29 +20,10 @@ _GIVE = 0.2
 
 
 def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
-    """Return the order in which parts of lines are read.
-
-    A page is cut at a gap that is free from top to bottom, with two lines or more on either
-    side: columns. Where there is none, it is cut at its widest gap from left to right, and both
-    parts are tried again. What cannot be cut is a line, or several whose boxes overlap.
-
-    Parameters
-    ----------
-    boxes : list of Box
-        Of lines, or of parts of lines that a wide gap divides.
-
-    Returns
-    -------
-    list of list of list of int
-        Blocks of lines of numbers of boxes.
-
-    Examples
-    --------
-    >>> title, left = Box(0, 0, 90, 10), [Box(0, y, 40, y + 10) for y in (20, 35)]
-    >>> right = [Box(60, y, 90, y + 10) for y in (20, 35)]
-    >>> blocks_of_lines([title, left[0], right[0], left[1], right[1]])
-    [[[0]], [[1], [3]], [[2], [4]]]
-    """
+    """Return the order in which parts of lines are read."""
+    # A page is cut at a gap that is free from top to bottom, with two lines or more on either
+    # side: columns. Where there is none, it is cut at its widest gap from left to right, and both
+    # parts are tried again. What cannot be cut is a line, or several whose boxes overlap.
     blocks: list[list[list[int]]] = []
     stack = [np.arange(len(boxes))]
     sides = np.array(boxes).reshape(-1, 4)

@@ -20,38 +20,7 @@ def render_page(
     margin: float = 0.5,
     spacing: float = 1.4,
 ) -> np.ndarray:
-    """Return a page of text, black on white.
-
-    Parameters
-    ----------
-    lines : sequence of str
-    font : path-like
-        A TrueType or OpenType file.
-    points : float, default 12.0
-        Size of the font.
-    dpi : int, default 200
-    margin : float, default 0.5
-        On every side, in inches.
-    spacing : float, default 1.4
-        From line to line, in font sizes.
-
-    Returns
-    -------
-    ndarray of uint8, shape (H, W)
-
-    Raises
-    ------
-    InputError
-        If the size is not from 4 to 1000 pixels.
-    DataError
-        If the file is no font.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.fonts import matplotlib_fonts
-    >>> render_page(["AB", "C"], matplotlib_fonts()[0]).dtype
-    dtype('uint8')
-    """
+    """Return a page of text, black on white."""
     from PIL import Image, ImageDraw, ImageFont
 
     pixels = round(points * dpi / 72)

@@ -13,27 +13,10 @@ _MAX_POINTS = 40_000
 
 
 def estimate_skew(mask: np.ndarray, max_angle: float = _MAX_ANGLE) -> float:
-    """Return by how many degrees the lines of text sink to the right; 0 where it is not clear.
-
-    The angle at which the ink's projection on the vertical has the largest sum of squared
-    differences of neighboring rows: lines of text give sharp edges. First in steps of a quarter
-    of a degree, then finer.
-
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (H, W)
-        Ink.
-    max_angle : float, default 6.0
-        Largest angle in degrees, both ways.
-
-    Examples
-    --------
-    >>> mask = np.zeros((200, 400), bool)
-    >>> for top in range(20, 180, 20):
-    ...     mask[top : top + 8, 20:380] = True
-    >>> estimate_skew(mask)
-    0.0
-    """
+    """Return by how many degrees the lines of text sink to the right; 0 where it is not clear."""
+    # The angle at which the ink's projection on the vertical has the largest sum of squared
+    # differences of neighboring rows: lines of text give sharp edges. First in steps of a quarter
+    # of a degree, then finer.
     ys, xs = np.nonzero(mask)
     if len(ys) < 50:
         return 0.0
@@ -64,28 +47,7 @@ def _edge_energy(ys: np.ndarray, xs: np.ndarray, angle: float) -> float:
 
 
 def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return an image whose lines sank by an angle with level lines, and the map back.
-
-    Parameters
-    ----------
-    gray : ndarray of uint8, shape (H, W)
-    angle : float
-        Degrees, see :func:`estimate_skew`.
-
-    Returns
-    -------
-    turned : ndarray of uint8, shape (H, W)
-        What lies outside of the image is as its edge.
-    back : ndarray of shape (2, 3)
-        Takes points (x, y, 1) of the turned image to those of the given one.
-
-    Examples
-    --------
-    >>> page = np.full((50, 80), 255, np.uint8)
-    >>> turned, back = rotated(page, 2.0)
-    >>> turned.shape, back.shape
-    ((50, 80), (2, 3))
-    """
+    """Return an image whose lines sank by an angle with level lines, and the map back."""
     import cv2
 
     height, width = gray.shape
@@ -97,13 +59,7 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def turned_box(box: Box, back: np.ndarray, width: int, height: int) -> Box:
-    """Return the box around a box that was turned, inside an image.
-
-    Examples
-    --------
-    >>> turned_box(Box(2, 3, 7, 9), np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 0.0]]), 80, 50)
-    Box(left=7, top=3, right=12, bottom=9)
-    """
+    """Return the box around a box that was turned, inside an image."""
     left, top, right, bottom = box
     corners = np.array([[x, y, 1.0] for x in (left, right) for y in (top, bottom)])
     points = corners @ back.T

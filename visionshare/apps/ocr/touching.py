@@ -33,20 +33,7 @@ _USUAL_WIDTH = 1.15
 
 
 class Recognition(NamedTuple):
-    """What a classifier says of n pieces.
-
-    Attributes
-    ----------
-    probability : ndarray of shape (n,)
-        That each is the one character that it looks most like.
-    is_broad : ndarray of bool, shape (n,)
-        Whether that is an M or a W.
-
-    Examples
-    --------
-    >>> Recognition(np.array([0.9]), np.array([False])).probability.tolist()
-    [0.9]
-    """
+    """What a classifier says of n pieces."""
 
     probability: np.ndarray
     is_broad: np.ndarray
@@ -56,22 +43,8 @@ Recognizer = Callable[[Sequence[Piece]], Recognition]
 
 
 def cut_columns(mask: np.ndarray, max_cuts: int = _MAX_CUTS) -> list[int]:
-    """Return the columns where a piece of touching letters may be cut, ascending.
-
-    They are the lowest of the local minima of the ink a column holds, no two of them neighbors.
-
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (H, W)
-    max_cuts : int, default 8
-
-    Examples
-    --------
-    >>> mask = np.ones((10, 9), bool)
-    >>> mask[1:, 4] = False
-    >>> cut_columns(mask)
-    [4]
-    """
+    """Return the columns where a piece of touching letters may be cut, ascending."""
+    # They are the lowest of the local minima of the ink a column holds, no two of them neighbors.
     height, width = mask.shape
     ink = mask.sum(axis=0).astype(np.float64)
     # Of a flat minimum the middle is taken.
@@ -92,14 +65,7 @@ def cut_columns(mask: np.ndarray, max_cuts: int = _MAX_CUTS) -> list[int]:
 
 
 def part_of(piece: Piece, start: int, stop: int) -> Piece | None:
-    """Return columns of a piece as a piece, without what a cut left of others; None if empty.
-
-    Examples
-    --------
-    >>> mask = np.ones((10, 9), bool)
-    >>> part_of(Piece(Box(100, 50, 109, 60), mask, np.where(mask, 255, 0)), 2, 5).box
-    Box(left=102, top=50, right=105, bottom=60)
-    """
+    """Return columns of a piece as a piece, without what a cut left of others; None if empty."""
     mask = without_specks(piece.mask[:, start:stop], 20)
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:
@@ -112,24 +78,7 @@ def part_of(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def best_cuts(values: np.ndarray) -> list[int]:
-    """Return the path from the first to the last of n nodes with the largest sum of values.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n)
-        Of the step from one node to a later one; −∞ where there is none.
-
-    Returns
-    -------
-    list of int
-        The nodes between, ascending.
-
-    Examples
-    --------
-    >>> no = -np.inf
-    >>> best_cuts(np.array([[no, -1, -5], [no, no, -1], [no, no, no]]))
-    [1]
-    """
+    """Return the path from the first to the last of n nodes with the largest sum of values."""
     n = len(values)
     best, before = np.full(n, -np.inf), np.zeros(n, np.int64)
     best[0] = 0.0
@@ -149,33 +98,9 @@ def best_cuts(values: np.ndarray) -> list[int]:
 def split_touching(
     pieces: Sequence[Piece], recognized: Recognition, height: float, recognize: Recognizer
 ) -> list[list[Piece]]:
-    """Return, for each piece, the characters that it is: itself, or its parts.
-
-    A piece that is wide, or whose class is uncertain, is cut at those columns of
-    :func:`cut_columns` that make the product of the parts' probabilities largest.
-
-    Parameters
-    ----------
-    pieces : sequence of Piece
-        Of one line.
-    recognized : Recognition
-        Of the pieces.
-    height : float
-        Of a character of the line.
-    recognize : callable
-        Returns the recognition of other pieces.
-
-    Examples
-    --------
-    >>> mask = np.ones((20, 30), bool)
-    >>> mask[:18, 14:16] = False
-    >>> piece = Piece(Box(0, 0, 30, 20), mask, np.where(mask, 255, 0).astype(np.uint8))
-    >>> def narrow(pieces):
-    ...     sure = np.array([0.9 if p.box.width < 20 else 0.1 for p in pieces])
-    ...     return Recognition(sure, np.zeros(len(pieces), bool))
-    >>> [part.box.width for part in split_touching([piece], narrow([piece]), 20, narrow)[0]]
-    [14, 16]
-    """
+    """Return, for each piece, the characters that it is: itself, or its parts."""
+    # A piece that is wide, or whose class is uncertain, is cut at those columns of
+    # :func:`cut_columns` that make the product of the parts' probabilities largest.
     characters = [[piece] for piece in pieces]
     for i, piece in enumerate(pieces):
         is_wide = piece.box.width > _USUAL_WIDTH * height
@@ -233,26 +158,9 @@ def _value(piece: Piece, probability: float, is_broad: bool, height: float) -> f
 def join_broken(
     pieces: Sequence[Piece], recognized: Recognition, height: float, recognize: Recognizer
 ) -> list[list[int]]:
-    """Return the pieces' indices by character: strokes of a letter that broke are joined.
-
-    Neighbors are joined where they are near, one of them is uncertain, and the two as one are
-    more probable than each alone.
-
-    Parameters
-    ----------
-    pieces, recognized, height, recognize
-        As in :func:`split_touching`.
-
-    Examples
-    --------
-    >>> stroke = np.ones((20, 5), np.uint8)
-    >>> pieces = [Piece(Box(x, 0, x + 5, 20), stroke > 0, stroke) for x in (0, 6)]
-    >>> def broad(pieces):
-    ...     sure = np.array([0.9 if p.box.width > 9 else 0.1 for p in pieces])
-    ...     return Recognition(sure, np.zeros(len(pieces), bool))
-    >>> join_broken(pieces, broad(pieces), 20, broad)
-    [[0, 1]]
-    """
+    """Return the pieces' indices by character: strokes of a letter that broke are joined."""
+    # Neighbors are joined where they are near, one of them is uncertain, and the two as one are
+    # more probable than each alone.
     groups = [[i] for i in range(len(pieces))]
     single = recognized.probability
     pairs = [

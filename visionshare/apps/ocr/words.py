@@ -20,25 +20,9 @@ _WIDENING_OF_ONE = 0.35
 
 
 def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
-    """Return the gaps between neighbors on a line, in heights of a character.
-
-    A 1 counts nearly as wide as the line's other digits: in most fonts they stand at equal
-    distances, but in some a 1 is narrower.
-
-    Parameters
-    ----------
-    boxes : sequence of Box
-        Of a line's characters, from left to right.
-    texts : sequence of str
-    height : float
-        Of a character, in pixels.
-
-    Examples
-    --------
-    >>> boxes = [Box(0, 0, 6, 10), Box(10, 0, 12, 10), Box(16, 0, 22, 10)]
-    >>> gaps_between(boxes, "717", 10.0).round(3).tolist()
-    [0.26, 0.26]
-    """
+    """Return the gaps between neighbors on a line, in heights of a character."""
+    # A 1 counts nearly as wide as the line's other digits: in most fonts they stand at equal
+    # distances, but in some a 1 is narrower.
     lefts, rights = np.array([(b.left, b.right) for b in boxes], np.float64).T
     widths = rights - lefts
     ones = np.array([text == "1" for text in texts])
@@ -52,23 +36,9 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
 
 
 def space_width(gaps: np.ndarray) -> float:
-    """Return the width from which on a gap is a space, in heights of a character.
-
-    Otsu's threshold, the one with the largest variance between its two sides, if the sides are
-    far enough apart; the usual 0.5 otherwise.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n,)
-        Gaps between neighbors, in heights of a character.
-
-    Examples
-    --------
-    >>> round(space_width(np.array([0.1, 0.15, 0.4, 0.1, 0.45, 0.1])), 3)
-    0.275
-    >>> space_width(np.array([0.1, 0.15, 0.1]))
-    0.5
-    """
+    """Return the width from which on a gap is a space, in heights of a character."""
+    # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
+    # far enough apart; the usual 0.5 otherwise.
     values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
     best, width = 0.0, _USUAL
     for cut in range(1, len(values)):
@@ -84,12 +54,6 @@ def space_width(gaps: np.ndarray) -> float:
 
 
 def split_words(gaps: np.ndarray, width: float) -> list[slice]:
-    """Return the slices of the words on a line of len(gaps) + 1 characters.
-
-    Examples
-    --------
-    >>> split_words(np.array([0.1, 0.6, 0.1]), 0.5)
-    [slice(0, 2, None), slice(2, 4, None)]
-    """
+    """Return the slices of the words on a line of len(gaps) + 1 characters."""
     ends = [*(np.flatnonzero(np.asarray(gaps) >= width) + 1).tolist(), len(gaps) + 1]
     return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]

@@ -16,23 +16,9 @@ __all__ = ["as_hocr", "as_json", "as_picture", "as_values"]
 
 
 def as_values(page: Page, image: str = "") -> dict[str, Any]:
-    """Return a page as plain values that JSON can hold.
-
-    A box is left, top, right, bottom in pixels, the last two not included. A confidence is the
-    classifier's probability of the character; a word's is the mean of its characters'.
-
-    Parameters
-    ----------
-    page : Page
-    image : str, default ""
-        Name of the image, which the result says.
-
-    Examples
-    --------
-    >>> as_values(Page(3, 2), "a.png")
-    {'image': 'a.png', 'width': 3, 'height': 2, 'angle': 0.0, 'light_on_dark': False,
-     'text': '', 'blocks': []}
-    """
+    """Return a page as plain values that JSON can hold."""
+    # A box is left, top, right, bottom in pixels, the last two not included. A confidence is the
+    # classifier's probability of the character; a word's is the mean of its characters'.
     return {
         "image": image,
         "width": page.width,
@@ -67,29 +53,12 @@ def _line_values(line: Line) -> dict[str, Any]:
 
 
 def as_json(page: Page, image: str = "") -> str:
-    """Return a page as JSON, see :func:`as_values`.
-
-    Examples
-    --------
-    >>> as_json(Page(3, 2), "a.png")[:33]
-    '{"image": "a.png", "width": 3, "h'
-    """
+    """Return a page as JSON, see :func:`as_values`."""
     return json.dumps(as_values(page, image), ensure_ascii=False) + "\n"
 
 
 def as_hocr(page: Page, image: str = "") -> str:
-    """Return a page as hOCR 1.2, which is XHTML: pages, areas, lines, words and characters.
-
-    Parameters
-    ----------
-    page, image
-        As in :func:`as_values`.
-
-    Examples
-    --------
-    >>> "ocr_page" in as_hocr(Page(3, 2), 'a"b.png')
-    True
-    """
+    """Return a page as hOCR 1.2, which is XHTML: pages, areas, lines, words and characters."""
     from visionshare import __version__
 
     # hOCR quotes the name, and knows no way to escape a quote.
@@ -121,21 +90,8 @@ def _plain(text: str) -> str:
 
 
 def as_picture(gray: np.ndarray, page: Page) -> np.ndarray:
-    """Return the page with the boxes of characters, words and blocks, (H, W, 3) uint8.
-
-    Characters are green, orange below a confidence of a half; words blue, blocks red.
-
-    Parameters
-    ----------
-    gray : ndarray of uint8, shape (H, W)
-        The image that was read.
-    page : Page
-
-    Examples
-    --------
-    >>> as_picture(np.zeros((5, 7), np.uint8), Page(7, 5)).shape
-    (5, 7, 3)
-    """
+    """Return the page with the boxes of characters, words and blocks, (H, W, 3) uint8."""
+    # Characters are green, orange below a confidence of a half; words blue, blocks red.
     import cv2
 
     picture = np.repeat(gray[..., None], 3, axis=2)

@@ -24,27 +24,14 @@ _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._-]+)(?::[0-9]{1,5})?")
 
 
 def host_of(header: str) -> str:
-    """Return the name or address in a ``Host`` header, in lower case; empty where it has none.
-
-    Examples
-    --------
-    >>> host_of("Example.org:8000"), host_of("[::1]:80"), host_of("a b")
-    ('example.org', '::1', '')
-    """
+    """Return the name or address in a ``Host`` header, in lower case; empty where it has none."""
     match = _HOST.fullmatch(header)
     return match[1].strip("[]").rstrip(".").lower() if match else ""
 
 
 def default_host_names(host: str) -> tuple[str, ...]:
-    """Return the names that a service on an address answers to.
-
-    The address of the connection itself is always one of them.
-
-    Examples
-    --------
-    >>> default_host_names("127.0.0.1")
-    ('127.0.0.1', 'localhost', '::1')
-    """
+    """Return the names that a service on an address answers to."""
+    # The address of the connection itself is always one of them.
     names = ["localhost", "127.0.0.1", "::1"]
     if host in ("0.0.0.0", "::", ""):
         names += [socket.gethostname(), socket.getfqdn()]
@@ -52,23 +39,7 @@ def default_host_names(host: str) -> tuple[str, ...]:
 
 
 def read_token(path: Path) -> str:
-    """Return the token in a file: one line of visible ASCII characters.
-
-    Raises
-    ------
-    ServiceError
-        If it cannot be read.
-    InputError
-        If it contains no token.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "token").write_text("a-long-secret-of-letters\\n")
-    ...     read_token(Path(folder, "token"))
-    'a-long-secret-of-letters'
-    """
+    """Return the token in a file: one line of visible ASCII characters."""
     try:
         with path.open("rb") as file:
             content = file.read(4097)
@@ -82,21 +53,7 @@ def read_token(path: Path) -> str:
 
 
 class Access:
-    """Refuses requests for other hosts, without the token, or that a proxy may read otherwise.
-
-    Parameters
-    ----------
-    app : ASGI application
-    host_names : sequence of str
-        Accepted in ``Host``, without a port; ``"*"`` accepts any.
-    token : str, optional
-        Expected as ``Authorization: Bearer …``, except for the page and the service's health.
-
-    Examples
-    --------
-    >>> async def app(scope, receive, send): ...
-    >>> guarded = Access(app, ("localhost",), None)
-    """
+    """Refuses requests for other hosts, without the token, or that a proxy may read otherwise."""
 
     def __init__(self, app: ASGIApp, host_names: Sequence[str], token: str | None) -> None:
         self.app = app
@@ -146,10 +103,8 @@ class Access:
 
 
 def _is_address(name: str, server: tuple[str, int | None] | None) -> bool:
-    """Return whether a name is the address that the client connected to.
-
-    An address cannot be made to mean another one, as the names of a hostile page can.
-    """
+    """Return whether a name is the address that the client connected to."""
+    # An address cannot be made to mean another one, as the names of a hostile page can.
     try:
         return server is not None and ipaddress.ip_address(name) == ipaddress.ip_address(server[0])
     except ValueError:
@@ -163,15 +118,8 @@ def _digest(token: str) -> bytes:
 def failure(
     path: str, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Return the answer to a request that is not served.
-
-    The Open Inference Protocol, below ``/v2``, has a sentence alone.
-
-    Examples
-    --------
-    >>> failure("/v2/models/a", 404, "not_found", "no such model").body
-    b'{"error":"no such model"}'
-    """
+    """Return the answer to a request that is not served."""
+    # The Open Inference Protocol, below ``/v2``, has a sentence alone.
     is_v2 = path == "/v2" or path.startswith("/v2/")
     error = message if is_v2 else {"kind": kind, "message": message}
     return JSONResponse({"error": error}, status, headers)

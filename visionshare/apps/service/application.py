@@ -35,16 +35,7 @@ def application(
     host_names: Sequence[str] = ("*",),
     token: str | None = None,
 ) -> FastAPI:
-    """Return the application around a worker, see :func:`visionshare.apps.service.service`.
-
-    Parameters
-    ----------
-    worker : Worker
-    name : str
-        Of the model, in the Open Inference Protocol.
-    host_names : sequence of str
-    token : str, optional
-    """
+    """Return the application around a worker, see :func:`visionshare.apps.service.service`."""
     from visionshare import __version__
 
     metrics = Metrics()

@@ -24,22 +24,7 @@ _FREE_PARTS, _PART = 1024, 512
 
 
 class Refusal(Exception):
-    """A request that is not served.
-
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    kind : str
-        A word that programs can compare.
-    message : str
-        A sentence for people.
-
-    Examples
-    --------
-    >>> Refusal(503, "busy", "too many pictures are waiting; try again").status
-    503
-    """
+    """A request that is not served."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
@@ -47,23 +32,7 @@ class Refusal(Exception):
 
 
 class BodyMemory:
-    """The bodies that a service has in memory: their bytes, and how many are arriving.
-
-    Where a part or another body does not fit, the body that began to arrive first is refused: the
-    slowest clients lose, not the newest.
-
-    Parameters
-    ----------
-    size : int
-        Most bytes, all together.
-    n_arriving : int, default 1024
-        Most bodies that are arriving.
-
-    Examples
-    --------
-    >>> BodyMemory(1 << 20).used
-    0
-    """
+    """The bodies that a service has in memory: their bytes, and how many are arriving."""
 
     def __init__(self, size: int, n_arriving: int = 1024) -> None:
         self.size, self.used = size, 0
@@ -82,13 +51,7 @@ class BodyMemory:
         self._arriving.pop(body, None)
 
     def take(self, n_bytes: int, body: Body) -> None:
-        """Count bytes of a body.
-
-        Raises
-        ------
-        Refusal
-            If bodies that have arrived completely fill the memory.
-        """
+        """Count bytes of a body."""
         while self.used + n_bytes > self.size:
             if next(iter(self._arriving), body) is body:
                 raise _crowded()
@@ -106,18 +69,7 @@ class BodyMemory:
 
 
 class Body:
-    """One request's body; a context in which its bytes are counted.
-
-    Examples
-    --------
-    >>> memory = BodyMemory(10)
-    >>> with Body(memory) as body:
-    ...     body.append(b"1234")
-    ...     memory.used
-    4
-    >>> memory.used
-    0
-    """
+    """One request's body; a context in which its bytes are counted."""
 
     def __init__(self, memory: BodyMemory) -> None:
         self._memory = memory
@@ -148,13 +100,7 @@ class Body:
             self._task.cancel()
 
     async def read(self, request: Request, max_bytes: int, timeout: float) -> bytes:
-        """Return the bytes of a request's body, which must arrive within a time.
-
-        Raises
-        ------
-        Refusal
-            If it is too large, too slow, or incomplete, or there is no memory for it.
-        """
+        """Return the bytes of a request's body, which must arrive within a time."""
         self._task = asyncio.ensure_future(self._receive(request, max_bytes))
         try:
             await asyncio.wait({self._task}, timeout=timeout)
@@ -205,18 +151,7 @@ def _crowded() -> Refusal:
 
 
 def body_kind(headers: Mapping[str, str]) -> str:
-    """Return how a body is read, ``"picture"``, ``"form"`` or ``"json"``, by its content type.
-
-    Raises
-    ------
-    Refusal
-        If the type is not supported.
-
-    Examples
-    --------
-    >>> body_kind({"content-type": "image/png"})
-    'picture'
-    """
+    """Return how a body is read, ``"picture"``, ``"form"`` or ``"json"``, by its content type."""
     name = headers.get("content-type", "").partition(";")[0].strip().lower()
     if name == "multipart/form-data":
         return "form"
@@ -229,20 +164,7 @@ def body_kind(headers: Mapping[str, str]) -> str:
 
 
 def file_of(headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return the one file of a form; runs on a thread, since parsing may take long.
-
-    Raises
-    ------
-    Refusal
-        If it is no form, or has several files.
-
-    Examples
-    --------
-    >>> part = b'Content-Disposition: form-data; name="a"; filename="b"\\r\\n\\r\\nabc'
-    >>> form = b"--x\\r\\n" + part + b"\\r\\n--x--\\r\\n"
-    >>> file_of({"content-type": "multipart/form-data; boundary=x"}, form)
-    b'abc'
-    """
+    """Return the one file of a form; runs on a thread, since parsing may take long."""
     return asyncio.run(_file_of(Headers(headers), body))
 
 
@@ -270,37 +192,13 @@ async def _file_of(headers: Headers, body: bytes) -> bytes:
 
 
 def empty_body() -> Refusal:
-    """Return the refusal of a request without a picture.
-
-    Examples
-    --------
-    >>> empty_body().status
-    422
-    """
+    """Return the refusal of a request without a picture."""
     return Refusal(422, "empty_body", "no picture in the request")
 
 
 def parse_json(body: bytes, n_values: int, n_lists: int, n_objects: int, refusal: Refusal) -> Any:
-    """Return the content of JSON that is no larger than its answer needs.
-
-    Brackets and commas are counted before anything is parsed: a parser makes an object of each.
-
-    Parameters
-    ----------
-    body : bytes
-    n_values, n_lists, n_objects : int
-        Most numbers and strings, lists, and objects.
-    refusal : Refusal
-        Raised where it is larger, deeper, or no JSON.
-
-    Examples
-    --------
-    >>> parse_json(b"[[1, 2]]", 2, 2, 0, Refusal(422, "invalid", ""))
-    [[1, 2]]
-    >>> parse_json(b"[[], []]", 2, 2, 0, Refusal(422, "invalid", "too many lists"))
-    Traceback (most recent call last):
-    visionshare.apps.service.bodies.Refusal: too many lists
-    """
+    """Return the content of JSON that is no larger than its answer needs."""
+    # Brackets and commas are counted before anything is parsed: a parser makes an object of each.
     limits = {b"[": n_lists, b"{": n_objects, b",": n_values + n_lists + n_objects}
     if any(body.count(character) > most for character, most in limits.items()):
         raise refusal
@@ -311,13 +209,8 @@ def parse_json(body: bytes, n_values: int, n_lists: int, n_objects: int, refusal
 
 
 def numbers_of(values: list[Any], is_vector: bool, refusal: Refusal) -> np.ndarray:
-    """Return numbers of JSON as the classifier takes them: float32 of vectors, uint8 of images.
-
-    Examples
-    --------
-    >>> numbers_of([0, 255], False, Refusal(422, "invalid", ""))
-    array([  0, 255], dtype=uint8)
-    """
+    """Return numbers of JSON as the classifier takes them."""
+    # float32 of vectors, uint8 of images.
     if is_vector:
         if not all(type(v) in (int, float) and abs(v) <= 1e30 for v in values):
             raise refusal
@@ -328,26 +221,8 @@ def numbers_of(values: list[Any], is_vector: bool, refusal: Refusal) -> np.ndarr
 
 
 def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the image of ``{"pixels": …}``, which is not preprocessed.
-
-    Pixels of images are integers from 0 to 255; vectors are any finite numbers.
-
-    Parameters
-    ----------
-    body : bytes
-    shape : tuple of int
-        Of the classifier's images.
-
-    Raises
-    ------
-    Refusal
-        If it is no such JSON, or of another shape.
-
-    Examples
-    --------
-    >>> pixels_of(b'{"pixels": [[0, 255]]}', (1, 2))
-    array([[  0, 255]], dtype=uint8)
-    """
+    """Return the image of ``{"pixels": …}``, which is not preprocessed."""
+    # Pixels of images are integers from 0 to 255; vectors are any finite numbers.
     accepted = f"an object with pixels: numbers in lists of shape {list(shape)}"
     refusal = Refusal(422, "invalid_pixels", f"accepted: {accepted}")
     n_lists = sum(math.prod(shape[:i]) for i in range(len(shape)))

@@ -17,16 +17,7 @@ _Sums = dict[str, float | None]
 
 
 class ExplainedFeature(BaseModel):
-    """What one feature said.
-
-    Examples
-    --------
-    >>> evidence = {"a": 0.5, "b": -0.5}
-    >>> ExplainedFeature(
-    ...     feature="pixels 3", value=1.0, evidence=evidence, box=[0, 1, 2, 3], everywhere=False
-    ... ).feature
-    'pixels 3'
-    """
+    """What one feature said."""
 
     feature: str
     value: float | None
@@ -36,21 +27,7 @@ class ExplainedFeature(BaseModel):
 
 
 class ExplanationAnswer(BaseModel):
-    """The answer to a picture that is to be explained.
-
-    ``evidence`` is value × weight, relative to the mean of the classes; that of the features,
-    of ``others`` and the ``base`` add up to ``score``. Boxes are first row, last row (exclusive),
-    first and last column of a picture of ``size``, height and width. Early exit is not followed.
-
-    Examples
-    --------
-    >>> sums = {"a": 0.0, "b": 0.0}
-    >>> ExplanationAnswer(
-    ...     label="a", explained="a", rival="b", size=[2, 2], features=[], others=sums, base=sums,
-    ...     score=sums,
-    ... ).label
-    'a'
-    """
+    """The answer to a picture that is to be explained."""
 
     label: str
     explained: str
@@ -63,21 +40,7 @@ class ExplanationAnswer(BaseModel):
 
 
 def explanation_answer(said: Explanation, name: str | None, top: int) -> ExplanationAnswer:
-    """Return the strongest features for or against a class, with its strongest rival.
-
-    Parameters
-    ----------
-    said : Explanation
-    name : str or None
-        The predicted class when None.
-    top : int
-        Features, at most.
-
-    Raises
-    ------
-    Refusal
-        If there is no such class.
-    """
+    """Return the strongest features for or against a class, with its strongest rival."""
     try:
         k = said.class_index(name)
     except InputError as error:

@@ -36,13 +36,7 @@ _PATHS = {"/", "/predict", "/explain", "/health", "/metrics", "/openapi.json"}
 
 
 def page_policy(page: str) -> str:
-    """Return a content security policy that allows the page's own script and style alone.
-
-    Examples
-    --------
-    >>> "script-src 'sha256-" in page_policy("<style>a</style><script>b</script>")
-    True
-    """
+    """Return a content security policy that allows the page's own script and style alone."""
     allowed = ["default-src 'none'", "connect-src 'self'", "img-src 'self' data: blob:"]
     for part in ("script", "style"):
         texts = re.findall(f"<{part}>(.*?)</{part}>", page, re.DOTALL)
@@ -53,16 +47,7 @@ def page_policy(page: str) -> str:
 
 
 class SecureHeaders:
-    """Adds headers to every answer and counts it; an unexpected error is answered too.
-
-    HEAD is answered as GET is, without the body.
-
-    Examples
-    --------
-    >>> from visionshare.apps.service.metrics import Metrics
-    >>> async def app(scope, receive, send): ...
-    >>> with_headers = SecureHeaders(app, Metrics())
-    """
+    """Adds headers to every answer and counts it; an unexpected error is answered too."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics

@@ -15,20 +15,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """Requests by path and status, seconds of predictions, and predictions in progress.
-
-    Each application has a registry of its own: several can run in one process. Where the variable
-    PROMETHEUS_MULTIPROC_DIR is set, as ``visionshare serve --workers`` does, every process answers
-    with the sums over all of them.
-
-    Examples
-    --------
-    >>> metrics = Metrics()
-    >>> metrics.observe("/predict", 200, 0.004)
-    >>> text, _ = metrics.exposition()
-    >>> print(text.decode().splitlines()[2])
-    visionshare_requests_total{path="/predict",status="200"} 1.0
-    """
+    """Requests by path and status, seconds of predictions, and predictions in progress."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -25,13 +25,7 @@ class ErrorAnswer(BaseModel):
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of an operation that refuses requests with some statuses.
-
-    Examples
-    --------
-    >>> list(refusals(413, 503))
-    [413, 503]
-    """
+    """Return the answers of an operation that refuses requests with some statuses."""
     return {status: {"model": ErrorAnswer} for status in statuses}
 
 
@@ -43,13 +37,7 @@ COMMON[405]["headers"] = {
 
 
 def picture_body(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the bodies of an operation that takes pictures, or pixels of a shape.
-
-    Examples
-    --------
-    >>> list(picture_body((8, 8))["requestBody"]["content"])
-    ['image/*', 'application/octet-stream', 'multipart/form-data', 'application/json']
-    """
+    """Return the bodies of an operation that takes pictures, or pixels of a shape."""
     pixels: dict[str, Any] = {"type": "number"}
     for side in reversed(shape):
         pixels = {"type": "array", "items": pixels, "minItems": side, "maxItems": side}
@@ -63,13 +51,7 @@ def picture_body(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def tensor_body() -> dict[str, Any]:
-    """Return the body of the Open Inference Protocol.
-
-    Examples
-    --------
-    >>> list(tensor_body()["requestBody"]["content"])
-    ['application/json']
-    """
+    """Return the body of the Open Inference Protocol."""
     text, numbers = {"type": "string"}, {"type": "array", "items": {"type": "integer"}}
     data = {"type": "array", "items": {}}
     tensor = _object(

@@ -24,52 +24,14 @@ _STRIP = 1 << 20
 
 
 def is_large(picture: OpenedPicture, max_decoded_pixels: int) -> bool:
-    """Return whether a picture must be reduced; no pixel is decoded.
-
-    Parameters
-    ----------
-    picture : OpenedPicture
-    max_decoded_pixels : int
-        Pixels beyond which it is reduced.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.opening import open_picture
-    >>> is_large(open_picture(b"P5 30 20 255 "), 599)
-    True
-    """
+    """Return whether a picture must be reduced; no pixel is decoded."""
     width, height = picture.stored_size
     return width * height > max_decoded_pixels
 
 
 def reduced_picture(picture: OpenedPicture, max_decoded_pixels: int, max_memory: int) -> bytes:
-    """Return a file of at most ``max_decoded_pixels`` in the place of a large picture.
-
-    It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
-
-    Parameters
-    ----------
-    picture : OpenedPicture
-        A picture for which :func:`is_large` is true.
-    max_decoded_pixels : int
-    max_memory : int
-        Most bytes for decoding, computed from the header.
-
-    Raises
-    ------
-    DataError
-        If it cannot be decoded, or decoding it takes too much memory.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> from visionshare.datasets.opening import open_picture
-    >>> file = io.BytesIO()
-    >>> Image.new("L", (90, 50)).save(file, "png")
-    >>> small = reduced_picture(open_picture(file), 1_000, 1 << 20)
-    >>> Image.open(io.BytesIO(small)).size
-    (30, 17)
-    """
+    """Return a file of at most ``max_decoded_pixels`` in the place of a large picture."""
+    # It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
     try:
         if picture.format == "WEBP":
             # Its decoder takes the memory as soon as it is made.

@@ -23,15 +23,7 @@ _FLOATS = ("FP16", "FP32", "FP64")
 
 
 def v2_router(worker: Worker, name: str, version: str) -> APIRouter:
-    """Return the routes of the protocol for a classifier of a name.
-
-    Parameters
-    ----------
-    worker : Worker
-    name : str
-    version : str
-        Of the server.
-    """
+    """Return the routes of the protocol for a classifier of a name."""
     router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 
     def check(asked: str) -> None:
@@ -88,13 +80,7 @@ def v2_router(worker: Worker, name: str, version: str) -> APIRouter:
 
 
 def max_images(shape: tuple[int, ...], n_classes: int) -> int:
-    """Return how many images of a shape one request may contain.
-
-    Examples
-    --------
-    >>> max_images((256, 256), 10), max_images((4096, 4096), 10)
-    (2, 1)
-    """
+    """Return how many images of a shape one request may contain."""
     return max(1, min(_MAX_VALUES // math.prod(shape), _MAX_OUTPUTS // n_classes))
 
 
@@ -119,19 +105,7 @@ def _metadata(worker: Worker, name: str) -> dict[str, Any]:
 
 
 def infer(served: Served, body: bytes) -> dict[str, Any]:
-    """Return the outputs of an inference request.
-
-    Parameters
-    ----------
-    served : Served
-    body : bytes
-        JSON.
-
-    Raises
-    ------
-    Refusal
-        If it is no request for this classifier.
-    """
+    """Return the outputs of an inference request."""
     shape = served.classifier.image_shape
     most = max_images(shape, len(served.classifier.classes_))
     accepted = f"one input of shape [n, {', '.join(map(str, shape))}] with n from 1 to {most}"

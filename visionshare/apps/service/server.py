@@ -46,13 +46,7 @@ _PROBE = b"HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n
 
 @dataclass(frozen=True)
 class Settings:
-    """What a process needs to serve a classifier's file.
-
-    Examples
-    --------
-    >>> Settings(Path("digits.safetensors"), Limits(), ("localhost",), None, "digits").name
-    'digits'
-    """
+    """What a process needs to serve a classifier's file."""
 
     path: Path
     limits: Limits
@@ -72,22 +66,9 @@ class Settings:
 
 @contextmanager
 def reserved(host: str, port: int) -> Iterator[Address]:
-    """Reserve an address for the service, which must be free; port 0 is any free one.
-
-    granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
-    system would give each of the two servers some of the connections.
-
-    Raises
-    ------
-    ServiceError
-        If nobody can listen there.
-
-    Examples
-    --------
-    >>> with reserved("127.0.0.1", 0) as (host, port):
-    ...     host, port > 0
-    ('127.0.0.1', True)
-    """
+    """Reserve an address for the service, which must be free; port 0 is any free one."""
+    # granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
+    # system would give each of the two servers some of the connections.
     try:
         holder, address = _bound(host, port)
     except (OSError, UnicodeError) as error:
@@ -121,14 +102,7 @@ def _bound(host: str, port: int) -> tuple[socket.socket, Any]:
 
 
 def ready(address: Address) -> bool:
-    """Return whether a service answers at an address.
-
-    Examples
-    --------
-    >>> with reserved("127.0.0.1", 0) as address:
-    ...     ready(address)
-    False
-    """
+    """Return whether a service answers at an address."""
     host, port = address
     # Windows connects to no address that means every interface.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -228,13 +202,7 @@ async def serve(
     on_ready: Callable[[], None],
     told_to_end: asyncio.Event,
 ) -> None:
-    """Answer requests until told to end, and then those that are in progress.
-
-    Raises
-    ------
-    ServiceError
-        If the server ends by itself.
-    """
+    """Answer requests until told to end, and then those that are in progress."""
     server = embedded(app, limits, address)
     serving = asyncio.ensure_future(server.serve())
     ending = asyncio.ensure_future(told_to_end.wait())

@@ -41,15 +41,7 @@ Reader = Callable[[CompactClassifier, OpenedPicture, int], np.ndarray]
 
 
 class Prediction(BaseModel):
-    """The answer to a picture.
-
-    A classifier with an exit rule says at which stage it stopped, from 1; ``raster`` is the
-    preprocessed image where it is asked for.
-
-    Examples
-    --------
-    >>> Prediction(label="a", probability=0.9, probabilities={"a": 0.9, "b": 0.1}, macs=12).stage
-    """
+    """The answer to a picture."""
 
     label: str
     probability: float | None
@@ -61,16 +53,7 @@ class Prediction(BaseModel):
 
 @dataclass(frozen=True)
 class Served:
-    """A classifier that is ready to be called.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    early : EarlyExit or None
-        None for a classifier without an exit rule.
-    macs : int
-        Of an image, counted once: that takes longer than classifying it.
-    """
+    """A classifier that is ready to be called."""
 
     classifier: CompactClassifier
     early: EarlyExit | None
@@ -127,38 +110,7 @@ class _Question(Generic[T]):
 
 
 class Worker:
-    """Preprocesses and classifies pictures on a pool of threads.
-
-    Large pictures are reduced and classified one after the other, on a thread of their own: others
-    do not wait for them. At most a quarter of the pictures that may wait are large.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    limits : Limits
-    reader : callable
-        Makes an image of a picture file, see :func:`visionshare.apps.pictures.read_picture`.
-
-    Attributes
-    ----------
-    running : int
-        Predictions that run or wait. Changed by one thread, the event loop's.
-    memory : BodyMemory
-        Bodies that are in memory.
-    on_running : callable
-        Told of each change of ``running``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare import Pixels
-    >>> family = Pixels().fit(np.zeros((1, 2))).take([0])
-    >>> model = CompactClassifier(family, [[1.0], [-1.0]], np.zeros(2), np.array(["a", "b"]))
-    >>> worker = Worker(model, Limits())
-    >>> asyncio.run(worker.predict("json", b'{"pixels": [2, 5]}', False)).label
-    'a'
-    >>> worker.close()
-    """
+    """Preprocesses and classifies pictures on a pool of threads."""
 
     def __init__(
         self, classifier: CompactClassifier, limits: Limits, reader: Reader = read_picture
@@ -190,34 +142,20 @@ class Worker:
         self._served = Served.of(classifier)
 
     def max_json_size(self, n_images: int = 1) -> int:
-        """Return the most bytes of JSON with a number of images.
-
-        That is 64 for each number with its blanks, and 64 KiB.
-        """
+        """Return the most bytes of JSON with a number of images."""
+        # That is 64 for each number with its blanks, and 64 KiB.
         values = n_images * math.prod(self.classifier.image_shape)
         return min(self.limits.max_body_size, (1 << 16) + 64 * values)
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return what a function returns on one of the threads, given a :class:`Served` first.
-
-        Raises
-        ------
-        Refusal
-            If too many predictions wait.
-        """
+        """Return what a function returns on one of the threads, given a :class:`Served` first."""
         with self._place():
             return await self._on(self._pool, function, self._served, *arguments)
 
     async def predict(
         self, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str] | None = None
     ) -> Prediction:
-        """Return the answer to a body of the kind ``"picture"``, ``"form"`` or ``"json"``.
-
-        Raises
-        ------
-        Refusal
-            If too many predictions wait, or the body contains no image for the classifier.
-        """
+        """Return the answer to a body of the kind ``"picture"``, ``"form"`` or ``"json"``."""
 
         def of_image(served: Served, image: np.ndarray) -> Prediction:
             return _answer(served, image, with_raster)
@@ -236,15 +174,8 @@ class Worker:
         top: int,
         headers: Mapping[str, str] | None = None,
     ) -> ExplanationAnswer:
-        """Return what features said of a body, see :func:`explanation_answer`.
-
-        Boxes lie in the picture; in a reduced one, where it is large.
-
-        Raises
-        ------
-        Refusal
-            As :meth:`predict`, or if there is no such class.
-        """
+        """Return what features said of a body, see :func:`explanation_answer`."""
+        # Boxes lie in the picture; in a reduced one, where it is large.
 
         def of_image(served: Served, image: np.ndarray) -> ExplanationAnswer:
             return explanation_answer(explain(served.classifier, image), name, top)
@@ -344,13 +275,7 @@ def _busy() -> Refusal:
 
 
 def _read(function: Callable[..., T], *arguments: Any) -> T:
-    """Return what a function makes of a picture.
-
-    Raises
-    ------
-    Refusal
-        If it cannot be read.
-    """
+    """Return what a function makes of a picture."""
     try:
         return function(*arguments)
     except DataError as error:

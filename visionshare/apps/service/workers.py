@@ -26,18 +26,8 @@ _DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 def run_workers(
     settings: Settings, address: Address, n_workers: int, on_ready: Callable[[], None]
 ) -> None:
-    """Answer requests with several processes until this one is told to end.
-
-    A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
-
-    Parameters
-    ----------
-    settings : Settings
-    address : tuple of str and int
-    n_workers : int
-    on_ready : callable
-        Called once the service answers.
-    """
+    """Answer requests with several processes until this one is told to end."""
+    # A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
     with tempfile.TemporaryDirectory(prefix="visionshare-metrics-") as folder:
         # Read by prometheus-client when a worker imports it.
         os.environ[_DIRECTORY] = folder

@@ -30,17 +30,7 @@ def _blur(side: int, sigma: float) -> np.ndarray:
 
 
 class Moves(NamedTuple):
-    """Mirrors and shifts of a block of images, which need no interpolation.
-
-    Attributes
-    ----------
-    mirrored : ndarray of shape (n,), bool
-        Whether left and right change places; the shift comes after.
-    down, right : ndarray of shape (n,), int64
-        Pixels.
-    reflect : bool
-        Whether what comes from outside is the image's reflection, its edge not repeated; else 0.
-    """
+    """Mirrors and shifts of a block of images, which need no interpolation."""
 
     mirrored: np.ndarray
     down: np.ndarray
@@ -61,21 +51,7 @@ def moved(images: np.ndarray, moves: Moves) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Deformation:
-    """What pixels' coordinates are sums of: smooth fields of random size, and affine maps.
-
-    Attributes
-    ----------
-    deviations : ndarray of shape (n_modes,), float32
-        Standard deviations of the smooth fields' factors.
-    basis : ndarray of shape (n_modes + 3, H · W), float32
-        The smooth fields, each of unit length, then x and y from the image's middle, then ones.
-    shape : tuple of int
-        H, W.
-    alpha : float
-        Root mean square displacement, in pixels.
-    limits : ndarray of shape (4,)
-        Largest angle in radians, relative change of width and of height, and shear.
-    """
+    """What pixels' coordinates are sums of: smooth fields of random size, and affine maps."""
 
     deviations: np.ndarray
     basis: np.ndarray
@@ -94,17 +70,8 @@ class Deformation:
     def deformed(
         self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None = None
     ) -> np.ndarray:
-        """Return a copy of each image of a block of ``n``, which draws the same if it holds fewer.
-
-        Parameters
-        ----------
-        images : ndarray of shape (m, H, W) or (m, H, W, C)
-            m ≤ n.
-        n : int
-        rng : Generator
-        moves : Moves, optional
-            Of n images; they come before the deformation.
-        """
+        """Return a copy of each image of a block of ``n``."""
+        # which draws the same if it holds fewer.
         x, y = _coordinates(n, self, rng, moves)
         H, W = self.shape
         if moves is not None and moves.reflect:
@@ -117,12 +84,11 @@ class Deformation:
 
 
 def _fields(shape: tuple[int, int], sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the deviations and the basis of a :class:`Deformation`.
-
-    White noise blurred along both axes, B N Aᵀ, is a sum of the products of left singular vectors
-    of B and A with independent normal factors, as large as the products of their singular values.
-    Few of those are not nearly 0: a fifth of the random numbers, and no blurring.
-    """
+    """Return the deviations and the basis of a :class:`Deformation`."""
+    # White noise blurred along both axes, B N Aᵀ, is a sum of the products of left singular
+    # vectors of B and A with independent normal factors, as large as the products of their
+    # singular values. Few of those are not nearly 0: a fifth of the random numbers, and no
+    # blurring.
     (U, s, _), (V, t, _) = (np.linalg.svd(_blur(side, sigma).astype(np.float64)) for side in shape)
     deviations = np.outer(s, t).ravel()
     order = np.argsort(-deviations, kind="stable")

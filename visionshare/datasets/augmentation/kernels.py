@@ -30,16 +30,10 @@ def move(
     reflected: bool,
     out: np.ndarray,
 ) -> None:
-    """Write images into ``out``, mirrored where said, then shifted by whole pixels.
-
-    Parameters
-    ----------
-    images, out : ndarray of shape (n, H, W, C)
-    mirrored : ndarray of shape (≥ n,), bool
-    down, right : ndarray of shape (≥ n,), int64
-    reflected : bool
-        Whether pixels from outside are the image's reflection, its edge not repeated; else 0.
-    """
+    """Write images into ``out``, mirrored where said, then shifted by whole pixels."""
+    # images, out: (n, H, W, C)
+    # mirrored: (≥ n,), bool
+    # down, right: (≥ n,), int64
     n, H, W, C = images.shape
     columns = np.empty(W, np.int64)
     for i in range(n):
@@ -60,13 +54,8 @@ def move(
 
 @njit(cache=True, nogil=True)
 def reflect(coordinates: np.ndarray, last: np.float32) -> None:
-    """Fold coordinates into [0, last] at both ends, in place.
-
-    Parameters
-    ----------
-    coordinates : ndarray of shape (n, m), float32
-    last : float32
-    """
+    """Fold coordinates into [0, last] at both ends, in place."""
+    # coordinates: (n, m), float32
     period = np.float32(2) * last
     for i in range(coordinates.shape[0]):
         for j in range(coordinates.shape[1]):
@@ -79,19 +68,11 @@ def reflect(coordinates: np.ndarray, last: np.float32) -> None:
 
 @njit(cache=True, nogil=True)
 def recolor(images: np.ndarray, factors: np.ndarray) -> None:
-    """Change brightness, contrast and saturation of images in place.
-
-    A value v of a pixel of gray g becomes b (c (s v + (1 − s) g) + (1 − c) m), m the mean of all
-    g, cut at black and white; bytes are rounded once.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float
-        Floats from 0 to 1. The gray of three channels is that of ITU-R BT.601, of others their
-        mean.
-    factors : ndarray of shape (≥ n, 3), float32
-        b, c and s of each.
-    """
+    """Change brightness, contrast and saturation of images in place."""
+    # A value v of a pixel of gray g becomes b (c (s v + (1 − s) g) + (1 − c) m), m the mean of
+    # all g, cut at black and white; bytes are rounded once.
+    # images: (n, H, W, C), uint8 or float
+    # factors: (≥ n, 3), float32
     n, H, W, C = images.shape
     white = np.float32(255) if images.itemsize == 1 else np.float32(1)
     half = np.float32(0.5) if images.itemsize == 1 else np.float32(0)
@@ -122,17 +103,9 @@ def recolor(images: np.ndarray, factors: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True)
 def hide(images: np.ndarray, rows: np.ndarray, columns: np.ndarray, side: int, fill: float) -> None:
-    """Hide a square of each image in place, cut at its edges.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float
-    rows, columns : ndarray of shape (≥ n,), int64
-        First ones of the squares, which may lie outside.
-    side : int
-    fill : float
-        What the squares show, from 0, black, to 1, white; NaN for each image's mean color.
-    """
+    """Hide a square of each image in place, cut at its edges."""
+    # images: (n, H, W, C), uint8 or float
+    # rows, columns: (≥ n,), int64
     n, H, W, C = images.shape
     white = 255.0 if images.itemsize == 1 else 1.0
     half = 0.5 if images.itemsize == 1 else 0.0

@@ -10,25 +10,7 @@ _SEQUENCE, _MOST_UNITS, _MOST_ITEMS = 1, 1000, 4096
 
 
 def largest_frame(data: bytes, locations: bytes) -> int:
-    """Return the most pixels that a frame of an AVIF file may have, 0 where none tells.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    locations : bytes
-        What its box "iloc" holds: where the items are.
-
-    Raises
-    ------
-    ValueError
-        If a header is of an unusual kind.
-
-    Examples
-    --------
-    >>> largest_frame(b"", bytes(16))
-    0
-    """
+    """Return the most pixels that a frame of an AVIF file may have, 0 where none tells."""
     return max(
         (size for start, end in _extents(locations) for size in _frames(data[start:end])),
         default=0,

@@ -18,24 +18,7 @@ _MOST_METADATA = 1 << 16
 
 @dataclass(frozen=True)
 class Container:
-    """A picture's file, reduced to what a decoder needs.
-
-    Attributes
-    ----------
-    format : str
-        Pillow's name of the format.
-    data : bytes
-        The file without metadata, comments and unknown parts: decoding it costs what its
-        pixels cost. With the pages that were asked for.
-    size : tuple of int, optional
-        Width and height as stored, before any turn; None where the decoder reads them first.
-    orientation : int, default 1
-        How the stored picture lies, as EXIF counts: 1 is upright.
-    n_pages : int, default 1
-        Pages or frames of the file.
-    page : callable, optional
-        Returns another page, where pages are containers of their own.
-    """
+    """A picture's file, reduced to what a decoder needs."""
 
     format: str
     data: bytes
@@ -46,16 +29,8 @@ class Container:
 
 
 def exif_orientation(exif: bytes) -> int:
-    """Return the orientation that EXIF data names, 1 where it names none.
-
-    Only the first directory is searched, for this entry alone.
-
-    Examples
-    --------
-    >>> entry = b"\\x12\\x01\\x03\\x00\\x01\\x00\\x00\\x00\\x06\\x00\\x00\\x00"
-    >>> exif_orientation(b"Exif\\x00\\x00II*\\x00\\x08\\x00\\x00\\x00\\x01\\x00" + entry)
-    6
-    """
+    """Return the orientation that EXIF data names, 1 where it names none."""
+    # Only the first directory is searched, for this entry alone.
     exif = exif[:_MOST_METADATA].removeprefix(b"Exif\0\0")
     orders = {b"II": "little", b"MM": "big"}
     order = orders.get(exif[:2])
@@ -74,12 +49,6 @@ def exif_orientation(exif: bytes) -> int:
 
 
 def xmp_orientation(xmp: bytes) -> int:
-    """Return the orientation that an XMP packet names, 1 where it names none.
-
-    Examples
-    --------
-    >>> xmp_orientation(b'<rdf:Description tiff:Orientation="8"/>')
-    8
-    """
+    """Return the orientation that an XMP packet names, 1 where it names none."""
     found = _XMP_ORIENTATION.search(xmp, 0, _MOST_METADATA)
     return int(found[1]) if found else 1

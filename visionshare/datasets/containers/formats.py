@@ -26,20 +26,7 @@ _MOST_RUNS = 512 << 10
 
 @dataclass(frozen=True)
 class Format:
-    """A format of pictures.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    extensions : tuple of str
-    read : callable
-        Reads the structure of a file's bytes; given whether all pages are wanted.
-    max_pixels : int, optional
-        Most pixels that decode in about a second, where these are fewer than of other formats.
-    needs : str, default ""
-        What to do where this installation does not read it.
-    """
+    """A format of pictures."""
 
     name: str
     extensions: tuple[str, ...]
@@ -76,13 +63,7 @@ _ALL = (_PNG, _JPEG, _BMP, _GIF, _TIFF, _WEBP, _PNM, _JPEG2000, _AVIF, _HEIC)
 
 @cache
 def readable_formats() -> tuple[Format, ...]:
-    """Return the formats that this installation reads.
-
-    Examples
-    --------
-    >>> [format_.name for format_ in readable_formats()][:3]
-    ['PNG', 'JPEG', 'BMP']
-    """
+    """Return the formats that this installation reads."""
     missing = set()
     if not _has("avif"):
         missing.add(_AVIF)
@@ -106,24 +87,12 @@ def _has(feature: str) -> bool:
 
 @cache
 def extensions() -> frozenset[str]:
-    """Return the endings of the names of files that this installation reads.
-
-    Examples
-    --------
-    >>> ".png" in extensions()
-    True
-    """
+    """Return the endings of the names of files that this installation reads."""
     return frozenset(end for format_ in readable_formats() for end in format_.extensions)
 
 
 def format_of(data: bytes) -> Format | None:
-    """Return the format of a file, which its first bytes tell; None for an unknown one.
-
-    Examples
-    --------
-    >>> format_of(b"GIF89a").name
-    'GIF'
-    """
+    """Return the format of a file, which its first bytes tell; None for an unknown one."""
     first = data[:4]
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return _PNG

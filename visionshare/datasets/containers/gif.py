@@ -13,27 +13,7 @@ _FEW_BLOCKS, _BYTES_A_BLOCK = 20_000, 64
 
 
 def read_gif(data: bytes, all_pages: bool = False) -> Container:
-    """Return a GIF of its first image, or of all.
-
-    Parameters
-    ----------
-    data : bytes
-    all_pages : bool, default False
-
-    Raises
-    ------
-    ValueError
-        If it has no image, or its data is in very many small blocks.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("L", (9, 5)).save(file, "gif", comment=b"made by hand")
-    >>> read_gif(file.getvalue()).size
-    (9, 5)
-    """
+    """Return a GIF of its first image, or of all."""
     width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     position = 13 + _table_bytes(data[10])
     kept = [data[:position]]

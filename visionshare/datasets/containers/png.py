@@ -28,28 +28,7 @@ _MOST_TEXT = 1 << 17
 
 
 def read_png(data: bytes, all_pages: bool = False) -> Container:
-    """Return a PNG of its critical chunks, its pixels in one.
-
-    Parameters
-    ----------
-    data : bytes
-    all_pages : bool, default False
-        With the further frames of an animation.
-
-    Raises
-    ------
-    ValueError
-        If it has very many chunks.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("L", (9, 5)).save(file, "png")
-    >>> read_png(file.getvalue()).size
-    (9, 5)
-    """
+    """Return a PNG of its critical chunks, its pixels in one."""
     head = [_SIGNATURE]
     pixels: list[bytes] = []
     animation: list[bytes] = []

@@ -21,24 +21,7 @@ _MOST_PIXELS = 1 << 28
 
 
 def read_pnm(data: bytes, all_pages: bool = False) -> Container:
-    """Return a packed picture with values up to 255 or 65535 and no comments.
-
-    Parameters
-    ----------
-    data : bytes
-    all_pages : bool, default False
-        Changes nothing.
-
-    Raises
-    ------
-    ValueError
-        If the header is no header, or values are missing or too large.
-
-    Examples
-    --------
-    >>> read_pnm(b"P2 # plain\\n2 1 4 0 4").data
-    b'P5 2 1 255\\n\\x00\\xff'
-    """
+    """Return a packed picture with values up to 255 or 65535 and no comments."""
     magic = data[:2]
     tokens: list[bytes] = []
     end = 2

@@ -47,32 +47,7 @@ class _Layout:
 
 
 def read_tiff(data: bytes, all_pages: bool = False, page: int = 0) -> Container:
-    """Return a TIFF of one page; its directory stands at the end and names only pixels.
-
-    Parameters
-    ----------
-    data : bytes
-    all_pages : bool, default False
-        With a way to read the other pages.
-    page : int, default 0
-
-    Raises
-    ------
-    ValueError
-        If it has no such page, very many pages, entries or strips, or names more bytes than it
-        has.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> first, second = Image.new("L", (9, 5)), Image.new("L", (2, 2))
-    >>> first.save(file, "tiff", save_all=True, append_images=[second])
-    >>> made = read_tiff(file.getvalue(), page=1)
-    >>> made.size, made.n_pages
-    ((2, 2), 2)
-    """
+    """Return a TIFF of one page; its directory stands at the end and names only pixels."""
     layout = _Layout("little" if data[:2] == b"II" else "big", 0x2B in data[2:4])
     pages = _directories(data, layout)
     if page >= len(pages):

@@ -18,23 +18,8 @@ _MOST_METADATA = 1 << 16
 
 
 def read_webp(data: bytes, all_pages: bool = False) -> Container:
-    """Return a WebP of its first frame, or of all; its size is known before any memory is taken.
-
-    Parameters
-    ----------
-    data : bytes
-    all_pages : bool, default False
-
-    Raises
-    ------
-    ValueError
-        If it has no pixels, or very many chunks.
-
-    Examples
-    --------
-    >>> read_webp(b"RIFF....WEBPVP8L\\x05\\0\\0\\0\\x2f\\x01\\x80\\0\\0\\0").size
-    (2, 3)
-    """
+    """Return a WebP of its first frame, or of all."""
+    # its size is known before any memory is taken.
     size: tuple[int, int] | None = None
     kept: list[bytes] = []
     n_frames, orientation = 0, 1

@@ -34,26 +34,7 @@ class ClassCounts:
 
 @dataclass(frozen=True)
 class PictureCheck:
-    """What is known of pictures.
-
-    Attributes
-    ----------
-    n : int
-    has_test, has_validation : bool
-        Whether the source says which pictures test, and which choose among trials.
-    classes : tuple of ClassCounts
-    survey : Survey
-    preparation : Preparation
-    broken : tuple of str
-        Why pictures cannot be read.
-    copies : tuple of tuple of str
-        Names of pictures with the same pixels, a tuple for each group.
-    leaked, ambiguous : tuple of tuple of str
-        Those of the groups that are in several parts, and that stand in several classes.
-    notes : tuple of str
-    images, labels : ndarray
-        Readable pictures as a classifier sees them, and their classes.
-    """
+    """What is known of pictures."""
 
     n: int
     has_test: bool
@@ -82,30 +63,7 @@ def check_pictures(
     color: bool | None = None,
     n_jobs: int = 1,
 ) -> PictureCheck:
-    """Return what is known of pictures, each of which is read.
-
-    Parameters
-    ----------
-    pictures : PictureSet
-    size, color
-        As in :func:`visionshare.datasets.propose_preparation`.
-    n_jobs : int, default 1
-        Threads.
-
-    Raises
-    ------
-    DataError
-        If no picture can be read.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.pictures.labeled import Content
-    >>> def contents():
-    ...     return (Content(f"image {i}", np.full((16, 16), 9, np.uint8)) for i in range(2))
-    >>> check = check_pictures(PictureSet("two", ("a", "b"), np.array([0, 1]), None, contents))
-    >>> check.ambiguous
-    (('image 0', 'image 1'),)
-    """
+    """Return what is known of pictures, each of which is read."""
     survey = survey_pictures(pictures, n_jobs)
     made = propose_preparation(pictures, size=size, color=color, sizes=survey.sizes)
     read = read_pictures(
@@ -163,13 +121,7 @@ def _shortages(counts: Sequence[ClassCounts]) -> list[str]:
 
 
 def describe_sizes(sizes: np.ndarray) -> str:
-    """Return the sizes of pictures in words.
-
-    Examples
-    --------
-    >>> describe_sizes(np.array([[4, 5], [6, 7]]))
-    '4×5 to 6×7 (median 5×6)'
-    """
+    """Return the sizes of pictures in words."""
     if len(sizes) == 0:
         return "none"
     low, high = sizes.min(axis=0), sizes.max(axis=0)
@@ -186,26 +138,7 @@ def contact_sheet(
     per_class: int = _PER_CLASS,
     max_classes: int = _CLASSES,
 ) -> np.ndarray:
-    """Return a sheet of some images of each class, a row for each.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W) or (n, H, W, 3), uint8
-    labels : ndarray of shape (n,)
-        Indexes into ``classes``.
-    classes : sequence of str
-    per_class, max_classes : int, default 12 and 40
-        At most; images are drawn evenly, classes from the first.
-
-    Returns
-    -------
-    ndarray of shape (h, w, 3), uint8
-
-    Examples
-    --------
-    >>> contact_sheet(np.zeros((3, 8, 8), np.uint8), np.array([0, 0, 1]), ["a", "b"]).shape
-    (140, 950, 3)
-    """
+    """Return a sheet of some images of each class, a row for each."""
     from PIL import Image, ImageDraw
 
     shown = list(classes[:max_classes])

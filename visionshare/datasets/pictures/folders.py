@@ -32,41 +32,12 @@ ROLE_WORDS = tuple(word for words in _ROLES.values() for word in words)
 
 
 def role_of(name: str) -> str | None:
-    """Return "train", "test" or "validation" where a name stands for it.
-
-    Examples
-    --------
-    >>> role_of("Val"), role_of("cat") is None
-    ('validation', True)
-    """
+    """Return "train", "test" or "validation" where a name stands for it."""
     return next((role for role, names in _ROLES.items() if name.strip().lower() in names), None)
 
 
 def roles_of(given: list[str | None], name: str) -> np.ndarray | None:
-    """Return what each picture is for, from the roles that a source names.
-
-    Parameters
-    ----------
-    given : list of str or None
-        Of :func:`role_of`, for each picture.
-    name : str
-        What an error calls the source.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64, or None
-        None where no picture is named for testing or validation.
-
-    Raises
-    ------
-    DataError
-        If no picture is named for training, though some are for another part.
-
-    Examples
-    --------
-    >>> roles_of(["train", "validation", "test"], "pets")
-    array([0, 2, 1])
-    """
+    """Return what each picture is for, from the roles that a source names."""
     named = set(given)
     if not named & {"test", "validation"}:
         return None
@@ -77,34 +48,12 @@ def roles_of(given: list[str | None], name: str) -> np.ndarray | None:
 
 
 def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
-    """Return the pictures of a folder that holds a folder for each class.
-
-    A folder ``train`` (or ``training``) with ``test`` (``testing``) or ``val`` (``valid``,
-    ``validation``, ``dev``) beside it holds the classes of each part; without ``train`` the other
-    folders are the classes that train. One of these names that holds pictures itself, and no
-    folders of them, is a class. Files and folders whose names begin with a dot are no pictures.
-
-    Parameters
-    ----------
-    folder : path-like
-
-    Raises
-    ------
-    DataError
-        If there is no such folder, it has no folders with pictures, a class is tested and never
-        trained, or a folder of such a name holds both pictures and folders of them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for part in ("train/cat", "train/dog", "val/cat"):
-    ...         Path(folder, part).mkdir(parents=True)
-    ...         Path(folder, part, "1.png").touch()
-    ...     pets = folder_pictures(folder)
-    >>> pets.classes, pets.labels.tolist(), pets.roles.tolist()
-    (('cat', 'dog'), [0, 1, 0], [0, 0, 2])
-    """
+    """Return the pictures of a folder that holds a folder for each class."""
+    # A folder ``train`` (or ``training``) with ``test`` (``testing``) or ``val`` (``valid``,
+    # ``validation``, ``dev``) beside it holds the classes of each part; without ``train`` the
+    # other folders are the classes that train. One of these names that holds pictures itself, and
+    # no folders of them, is a class. Files and folders whose names begin with a dot are no
+    # pictures.
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -143,13 +92,7 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
 
 
 def has_class_folders(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder holds folders of pictures of two classes or more.
-
-    Examples
-    --------
-    >>> has_class_folders("no/such/folder")
-    False
-    """
+    """Return whether a folder holds folders of pictures of two classes or more."""
     try:
         return len(folder_pictures(folder).classes) > 1
     except DataError:
@@ -194,13 +137,7 @@ def _has_pictures(home: Path) -> bool:
 def classes_of(
     names: list[str], given: list[str | None], source: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the classes of the pictures, in order, and the number of each picture's.
-
-    Raises
-    ------
-    DataError
-        If a class is tested and never trained.
-    """
+    """Return the classes of the pictures, in order, and the number of each picture's."""
     trained = {name for name, role in zip(names, given, strict=True) if role in ("train", None)}
     classes = in_order(names)
     if unknown := [name for name in classes if name not in trained]:

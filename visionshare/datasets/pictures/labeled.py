@@ -37,36 +37,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureSet:
-    """Pictures, the class of each, and what each is for.
-
-    Attributes
-    ----------
-    name : str
-    classes : tuple of str
-    labels : ndarray of shape (n,), int64
-        Indexes into ``classes``.
-    roles : ndarray of shape (n,), int64, optional
-        0 for training, 1 for testing, 2 for validation; None where the source does not say.
-    contents : callable
-        Returns an iterator over the pictures, in the order of the labels; may be called again.
-    notes : tuple of str
-        What a user should know, as sentences.
-    kind : {"files", "arrays", "prepared"}, default "files"
-        Arrays have one shape; those that are prepared are taken as they are.
-    values : tuple of float, optional
-        What became 0 and 255 in arrays that were no bytes.
-    blocks : tuple of (str, ndarray)
-        Of arrays, all of them: what messages call an image, before its number, and the images.
-
-    Examples
-    --------
-    >>> pixels = np.zeros((2, 4, 4), np.uint8)
-    >>> def contents():
-    ...     return (Content(f"image {i}", image) for i, image in enumerate(pixels))
-    >>> pets = PictureSet("pets", ("cat", "dog"), np.array([0, 1]), None, contents)
-    >>> [header(picture).height for picture in pets.contents()]
-    [4, 4]
-    """
+    """Pictures, the class of each, and what each is for."""
 
     name: str
     classes: tuple[str, ...]
@@ -94,13 +65,7 @@ class PictureSet:
     def batches(
         self, chosen: np.ndarray | None = None
     ) -> Iterator[tuple[list[int], list[Content]]]:
-        """Yield the numbers and contents of some pictures at a time, bounded in memory.
-
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (n,), optional
-            Which pictures; all when omitted.
-        """
+        """Yield the numbers and contents of some pictures at a time, bounded in memory."""
         numbers: list[int] = []
         waiting: list[Content] = []
         n_bytes = 0
@@ -118,13 +83,7 @@ class PictureSet:
 
 
 def header(content: Content) -> Header:
-    """Return what a picture's header tells; no pixel is decoded.
-
-    Raises
-    ------
-    DataError
-        If it is no picture, or too large.
-    """
+    """Return what a picture's header tells; no pixel is decoded."""
     name, data = content
     if isinstance(data, np.ndarray):
         # A vector is a row of values.

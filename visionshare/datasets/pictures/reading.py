@@ -31,23 +31,7 @@ _DIGEST = 16
 
 @dataclass(frozen=True)
 class ReadPictures:
-    """Pictures that were read.
-
-    Attributes
-    ----------
-    images : ndarray of shape (n, H, W), (n, H, W, 3) or (n, ...)
-        Prepared; uint8, or what an array of another type held.
-    numbers : ndarray of shape (n,), int64
-        Which pictures of the set they are.
-    names : list of str
-        What messages call each.
-    digests : list of bytes
-        Of the pixels before any preparation: pictures that share one are the same.
-    broken : list of str
-        Why pictures could not be read.
-    left_out : dict
-        Pages and frames that were not used, by the names of pictures.
-    """
+    """Pictures that were read."""
 
     images: np.ndarray
     numbers: np.ndarray
@@ -79,43 +63,7 @@ def read_pictures(
     n_jobs: int = 1,
     max_bytes: int = _MAX_BYTES,
 ) -> ReadPictures:
-    """Read the pictures of a set.
-
-    Parameters
-    ----------
-    pictures : PictureSet
-    size : tuple of int, optional
-        Height and width; that of the pictures when omitted, which must have one.
-    mode : {"gray", "color"}, optional
-        When omitted, files become gray, and arrays stay as they are.
-    steps : Preprocessing, optional
-        Of files and of arrays; not of those that are prepared.
-    chosen : ndarray of bool, shape (n,), optional
-        Which pictures; all when omitted.
-    skip_broken : bool, default False
-        Leave pictures out that cannot be read.
-    n_jobs : int, default 1
-        Threads that decode.
-    max_bytes : int
-        Bytes of images that are accepted at most.
-
-    Raises
-    ------
-    DataError
-        If a picture cannot be read and is not skipped, the pictures differ in size and none is
-        given, or all are too large.
-    MemoryLimitError
-        If they do not fit into the memory that is left.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.pictures.labeled import Content
-    >>> def contents():
-    ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(3))
-    >>> three = PictureSet("three", ("a",), np.zeros(3, int), None, contents, kind="arrays")
-    >>> read_pictures(three, (2, 2)).images[:, 0, 0].tolist()
-    [0, 1, 2]
-    """
+    """Read the pictures of a set."""
     steps = Preprocessing() if steps is None or pictures.kind == "prepared" else steps
     n = len(pictures) if chosen is None else int(np.sum(chosen))
     images = _Images(n, size, max_bytes)
@@ -163,14 +111,7 @@ def read_pictures(
 
 
 def broken_sentence(broken: list[str], n: int) -> str:
-    """Return how many of ``n`` pictures cannot be read, why the first cannot, and what to do.
-
-    Examples
-    --------
-    >>> broken_sentence(["a.png: no pixels"], 9)
-    '1 of 9 pictures cannot be read, the first: a.png: no pixels; skip_broken (--skip-broken)
-     leaves them out, and `visionshare data check` lists them'
-    """
+    """Return how many of ``n`` pictures cannot be read, why the first cannot, and what to do."""
     return (
         f"{len(broken)} of {n} pictures cannot be read, the first: {broken[0]}; skip_broken "
         "(--skip-broken) leaves them out, and `visionshare data check` lists them"

@@ -37,35 +37,7 @@ _IMAGES, _LABELS = ("images", "image", "x", "data"), ("labels", "label", "y", "t
 
 
 def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
-    """Return the labeled pictures of a folder or a file; none is decoded.
-
-    Parameters
-    ----------
-    source : path-like
-        A folder with a folder of images for each class, see
-        :func:`visionshare.datasets.pictures.folders.folder_pictures`, a table of paths and labels
-        or a folder with one, see :func:`visionshare.datasets.pictures.tables.table_pictures`; a
-        tar or a folder of them, see :func:`visionshare.datasets.pictures.tars.tar_pictures`; a
-        ``.npz`` or HDF5 file of ``images`` and ``labels``, or of ``train_images`` (``x_train``),
-        ``test_images`` and so on, in which pictures of other types become bytes, all parts by the
-        range of those that train; Parquet files, see
-        :func:`visionshare.datasets.parquet.read_parquet`; an IDX file of images beside its labels.
-
-    Raises
-    ------
-    DataError
-        If the source is missing, broken or of an unknown kind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     images = np.zeros((2, 4, 4), np.uint8)
-    ...     parts = {"x_train": images, "y_train": [0, 1], "x_test": images, "y_test": [1, 1]}
-    ...     np.savez(f"{folder}/a.npz", **parts)
-    ...     find_pictures(f"{folder}/a.npz").roles.tolist()
-    [0, 0, 1, 1]
-    """
+    """Return the labeled pictures of a folder or a file; none is decoded."""
     path = Path(source)
     if os.path.isdir(path):
         return _in_folder(path)
@@ -151,10 +123,8 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
 def _in_bytes(
     path: Path, roles: list[str | None], sets: list[ImageSet]
 ) -> tuple[list[ImageSet], tuple[float, float] | None]:
-    """Return parts of bytes and what became 0 and 255; None where nothing is changed.
-
-    Vectors, and images of other channels than pictures have, stay as they are.
-    """
+    """Return parts of bytes and what became 0 and 255; None where nothing is changed."""
+    # Vectors, and images of other channels than pictures have, stay as they are.
     if sets[0].images.dtype == np.uint8 or not are_pictures(sets[0].images):
         return sets, None
     training = [
@@ -191,18 +161,7 @@ def _parts(
 
 
 def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageSet:
-    """Return images and labels of a file, once they fit each other.
-
-    Raises
-    ------
-    DataError
-        If they do not.
-
-    Examples
-    --------
-    >>> labeled_arrays(Path("a.npz"), np.zeros((2, 3, 3)), np.array(["b", "a"])).labels
-    array([1, 0])
-    """
+    """Return images and labels of a file, once they fit each other."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or images.ndim < 1:

@@ -36,23 +36,7 @@ _MOVED_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class SplitImages:
-    """Training and test images.
-
-    Attributes
-    ----------
-    training, test : ImageSet
-        ``test`` is empty where no image is left for it.
-    test_origin : {"given", "held out", "none"}
-        The source says what tests; a part was kept aside; nothing tests.
-    notes : tuple of str
-        What a user should know, as sentences: duplicates, broken pictures, small classes.
-    n_broken, n_leaked : int
-        Pictures that could not be read; test images that are training images too.
-    values : TrainingValues, optional
-        The values of the pictures; None where the images are no bytes.
-    validation : ImageSet, optional
-        Images that the source names for validation, where they are asked for.
-    """
+    """Training and test images."""
 
     training: ImageSet
     test: ImageSet
@@ -75,44 +59,11 @@ def split_pictures(
     n_jobs: int = 1,
     validates: bool = False,
 ) -> SplitImages:
-    """Return training and test images of labeled pictures, and validation images where asked.
-
-    Where the source does not say what tests, a fraction of each class is kept aside: the same
-    pictures each time, one at least of each class that has two, and never a copy of a training
-    picture. Pictures named for validation never train; they test where none is named for testing
-    and no fraction is given.
-
-    Parameters
-    ----------
-    pictures : PictureSet
-    size, mode, steps
-        As in :func:`visionshare.datasets.pictures.reading.read_pictures`.
-    test_fraction : float, optional
-        0.2 when omitted, or the pictures named for validation; with 0 nothing tests.
-    skip_broken : bool, default False
-        Leave pictures out that cannot be read.
-    n_jobs : int, default 1
-        Threads that decode.
-    validates : bool, default False
-        Return the images named for validation, which then do not test.
-
-    Raises
-    ------
-    DataError
-        If the pictures cannot be read.
-    InputError
-        If the fraction is not from 0 to 1, or is given where the source says what tests.
-
-    Examples
-    --------
-    >>> from visionshare.datasets.pictures.labeled import Content
-    >>> def contents():
-    ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(10))
-    >>> ten = PictureSet("ten", ("a", "b"), np.arange(10) % 2, None, contents)
-    >>> split = split_pictures(ten)
-    >>> len(split.training), len(split.test), split.test_origin
-    (8, 2, 'held out')
-    """
+    """Return training and test images of labeled pictures, and validation images where asked."""
+    # Where the source does not say what tests, a fraction of each class is kept aside: the same
+    # pictures each time, one at least of each class that has two, and never a copy of a training
+    # picture. Pictures named for validation never train; they test where none is named for
+    # testing and no fraction is given.
     if test_fraction is not None and not 0 <= test_fraction < 1:
         raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
     if test_fraction is not None and pictures.has_test:
@@ -192,10 +143,8 @@ def _roles(pictures: PictureSet, keeps_validation: bool) -> np.ndarray | None:
 def _parted(
     images: np.ndarray, training: np.ndarray, testing: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and test images as parts of the array, which is put in order for that.
-
-    Copies of both would take as much memory again.
-    """
+    """Return training and test images as parts of the array, which is put in order for that."""
+    # Copies of both would take as much memory again.
     test, rows = images[testing], np.flatnonzero(training)
     for start in range(0, len(rows), _MOVED_AT_ONCE):
         part = rows[start : start + _MOVED_AT_ONCE]
@@ -209,22 +158,7 @@ def _parted(
 def held_out(
     labels: np.ndarray, fraction: float, groups: np.ndarray | None = None, seed: int = _SEED
 ) -> np.ndarray:
-    """Return a mask (n,) of a fraction of each class, one at least of each class that has two.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-    fraction : float
-        From 0 to below 1; with 0 the mask is empty.
-    groups : ndarray of shape (n,), optional
-        Examples of one group, such as copies, stay together.
-    seed : int, default 0
-
-    Examples
-    --------
-    >>> int(held_out(np.array([0] * 10 + [1] * 3 + [2]), 0.2).sum())
-    3
-    """
+    """Return a mask (n,) of a fraction of each class, one at least of each class that has two."""
     mask = np.zeros(len(labels), bool)
     if fraction == 0:
         return mask

@@ -17,17 +17,7 @@ __all__ = ["Survey", "common_size", "median_size", "survey_pictures"]
 
 @dataclass(frozen=True)
 class Survey:
-    """Headers of pictures.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n, 2), int64
-        Heights and widths of those that have a header.
-    modes, formats : Counter
-        Numbers of pictures.
-    broken : dict
-        Why pictures have no header, by their numbers.
-    """
+    """Headers of pictures."""
 
     sizes: np.ndarray
     modes: Counter[str]
@@ -36,22 +26,7 @@ class Survey:
 
 
 def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Survey:
-    """Return what the headers of pictures tell.
-
-    Parameters
-    ----------
-    pictures : PictureSet
-    n_jobs : int, default 1
-        Threads.
-
-    Examples
-    --------
-    >>> def contents():
-    ...     return (Content(f"image {i}", np.zeros((4, 6), np.uint8)) for i in range(2))
-    >>> survey = survey_pictures(PictureSet("two", ("a",), np.zeros(2, int), None, contents))
-    >>> survey.sizes.tolist(), dict(survey.modes)
-    ([[4, 6], [4, 6]], {'L': 2})
-    """
+    """Return what the headers of pictures tell."""
     sizes: list[tuple[int, int]] = []
     modes: Counter[str] = Counter()
     formats: Counter[str] = Counter()
@@ -76,32 +51,13 @@ def _header(content: Content) -> Header | DataError:
 
 
 def median_size(sizes: np.ndarray) -> tuple[int, int]:
-    """Return the median height and width.
-
-    Examples
-    --------
-    >>> median_size(np.array([[10, 20], [30, 20], [40, 90]]))
-    (30, 20)
-    """
+    """Return the median height and width."""
     height, width = (max(1, int(np.median(sizes[:, axis]))) for axis in (0, 1))
     return height, width
 
 
 def common_size(pictures: PictureSet) -> tuple[int, int] | None:
-    """Return the one size that all pictures have.
-
-    Raises
-    ------
-    DataError
-        If they differ in size; it says their median.
-
-    Examples
-    --------
-    >>> def contents():
-    ...     return (Content(f"image {i}", np.zeros((4, 6), np.uint8)) for i in range(2))
-    >>> common_size(PictureSet("two", ("a",), np.zeros(2, int), None, contents))
-    (4, 6)
-    """
+    """Return the one size that all pictures have."""
     sizes = survey_pictures(pictures).sizes
     if len(sizes) == 0:
         return None

@@ -28,16 +28,7 @@ _MAX_SAME, _MAX_EMPTY = 1000, 100_000
 
 
 def find_table(folder: Path) -> Path | None:
-    """Return the table of a folder: ``labels.csv``, ``metadata.jsonl``, or the only one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "labels.csv").touch()
-    ...     find_table(Path(folder)).name
-    'labels.csv'
-    """
+    """Return the table of a folder: ``labels.csv``, ``metadata.jsonl``, or the only one."""
     found = (path for path in folder.iterdir() if path.suffix.lower() in TABLES)
     tables = sorted(path for path in found if not is_left_behind(path.name))
     named = [path for path in tables if path.stem.lower() in _NAMES]
@@ -45,34 +36,11 @@ def find_table(folder: Path) -> Path | None:
 
 
 def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
-    """Return the pictures of a table of paths and labels.
-
-    A CSV file (commas, semicolons or tabs) has the columns ``path`` and ``label``, or others of
-    common names, and may have ``split``; without a header, its first two columns are path and
-    label. In JSON lines these are keys. Paths are relative to the table, and lead to files in its
-    folder or below.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    DataError
-        If the table is missing, broken or too large, has no such columns, names a picture that is
-        not there or outside of its folder, or a split by a word that is not known.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "a.png").touch()
-    ...     rows = "path,label,split\\na.png,cat,train\\na.png,cat,test\\n"
-    ...     _ = Path(folder, "t.csv").write_text(rows)
-    ...     pets = table_pictures(f"{folder}/t.csv")
-    >>> pets.classes, pets.roles.tolist()
-    (('cat',), [0, 1])
-    """
+    """Return the pictures of a table of paths and labels."""
+    # A CSV file (commas, semicolons or tabs) has the columns ``path`` and ``label``, or others of
+    # common names, and may have ``split``; without a header, its first two columns are path and
+    # label. In JSON lines these are keys. Paths are relative to the table, and lead to files in
+    # its folder or below.
     table = Path(path)
     try:
         if table.stat().st_size > _MAX_BYTES:

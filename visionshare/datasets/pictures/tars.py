@@ -35,13 +35,7 @@ _BROKEN = (
 
 
 def is_tar(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is named as tars are.
-
-    Examples
-    --------
-    >>> is_tar("a.tar.gz"), is_tar("a.zip")
-    (True, False)
-    """
+    """Return whether a file is named as tars are."""
     return os.fspath(path).lower().endswith(_SUFFIXES)
 
 
@@ -52,36 +46,11 @@ def find_tars(folder: Path) -> list[Path]:
 
 
 def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
-    """Return the pictures of tars.
-
-    A sample is a picture and what has its name up to the first dot: ``0001.jpg`` with ``0001.cls``
-    (a class, as a number or text) or ``0001.json`` (of a key ``label``, ``cls`` or ``class``). A
-    picture without them has its folder's name for class. Shards ``train-…`` and ``test-…`` (or
-    ``val-…``), or folders of these names, say what trains and what tests.
-
-    Parameters
-    ----------
-    paths : sequence of path-like
-        Shards, in order; plain or gzipped.
-    name : str
-
-    Raises
-    ------
-    DataError
-        If a tar is missing, broken or too large, or a picture has no class.
-
-    Examples
-    --------
-    >>> import io, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
-    ...         for file, text in (("1.png", b""), ("1.cls", b"cat"), ("dog/2.png", b"")):
-    ...             member = tarfile.TarInfo(file)
-    ...             member.size = len(text)
-    ...             tar.addfile(member, io.BytesIO(text))
-    ...     tar_pictures([f"{folder}/a.tar"], "pets").classes
-    ('cat', 'dog')
-    """
+    """Return the pictures of tars."""
+    # A sample is a picture and what has its name up to the first dot: ``0001.jpg`` with
+    # ``0001.cls`` (a class, as a number or text) or ``0001.json`` (of a key ``label``, ``cls`` or
+    # ``class``). A picture without them has its folder's name for class. Shards ``train-…`` and
+    # ``test-…`` (or ``val-…``), or folders of these names, say what trains and what tests.
     tars = [Path(path) for path in paths]
     names: list[str] = []
     given: list[str | None] = []
@@ -128,18 +97,7 @@ def _contents(tars: list[Path]) -> Iterator[Content]:
 
 
 def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
-    """Yield the pictures of a tar in order, each read when its turn comes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        May be a URL of object storage.
-
-    Raises
-    ------
-    DataError
-        If the tar is missing, broken or too large.
-    """
+    """Yield the pictures of a tar in order, each read when its turn comes."""
     for member, read in _members(path):
         if is_picture_name(member):
             yield Content(f"{path}: {member}", read(_MAX_MEMBER))
@@ -177,10 +135,8 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
 def _opened(
     path: str | os.PathLike[str],
 ) -> Iterator[tuple[tarfile.TarFile, BoundedFile, Any, int]]:
-    """Open a tar: itself, what its headers are read from, its bytes, and their most number.
-
-    What goes wrong inside of the block is a DataError.
-    """
+    """Open a tar: itself, what its headers are read from, its bytes, and their most number."""
+    # What goes wrong inside of the block is a DataError.
     try:
         with open_file(path) as file:
             packed = file.read(2) == b"\x1f\x8b"

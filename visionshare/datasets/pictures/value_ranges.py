@@ -24,40 +24,13 @@ _BLOCK = 1 << 22
 
 
 def are_pictures(images: np.ndarray) -> bool:
-    """Return whether an array holds pictures: gray, RGB, or RGB with transparency.
-
-    Examples
-    --------
-    >>> are_pictures(np.zeros((5, 8, 8))), are_pictures(np.zeros((5, 64)))
-    (True, False)
-    """
+    """Return whether an array holds pictures: gray, RGB, or RGB with transparency."""
     return images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3, 4))
 
 
 def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the values that become 0 and 255: of bytes, of fractions, or what there is.
-
-    uint16 goes to 65535 as soon as a value is above 255, as in files of 16 bits.
-
-    Parameters
-    ----------
-    name : str
-        What an error calls the arrays.
-    arrays : sequence of ndarray
-        Of one type.
-
-    Raises
-    ------
-    DataError
-        If a value is NaN or infinite.
-
-    Examples
-    --------
-    >>> value_range("a.npz", [np.array([0.2, 0.9])]), value_range("a.npz", [np.array([0, 200])])
-    ((0.0, 1.0), (0.0, 255.0))
-    >>> value_range("a.npz", [np.array([0, 9], np.uint16), np.array([4000], np.uint16)])
-    (0.0, 65535.0)
-    """
+    """Return the values that become 0 and 255: of bytes, of fractions, or what there is."""
+    # uint16 goes to 65535 as soon as a value is above 255, as in files of 16 bits.
     filled = [array for array in arrays if array.size]
     if not filled or filled[0].dtype == np.uint8:
         return _BYTE
@@ -71,13 +44,7 @@ def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def range_around(low: float, high: float) -> tuple[float, float]:
-    """Return the range of images whose values go from one number to another.
-
-    Examples
-    --------
-    >>> range_around(0.1, 0.9), range_around(3, 200), range_around(-4, 16)
-    ((0.0, 1.0), (0.0, 255.0), (-4, 16))
-    """
+    """Return the range of images whose values go from one number to another."""
     if low >= 0 and high <= 1:
         return _FRACTIONS
     if low >= 0 and 128 <= high <= 255:
@@ -86,27 +53,7 @@ def range_around(low: float, high: float) -> tuple[float, float]:
 
 
 def as_bytes(name: str, images: np.ndarray, values: tuple[float, float]) -> np.ndarray:
-    """Return images as bytes, by a range of :func:`value_range`; what is beyond it is cut off.
-
-    Parameters
-    ----------
-    name : str
-        What an error calls the images.
-    images : ndarray
-    values : tuple of float
-        What becomes 0 and 255.
-
-    Raises
-    ------
-    DataError
-        If a value is NaN or infinite, or the images have another range: fractions where others
-        are no fractions, or the other way around.
-
-    Examples
-    --------
-    >>> as_bytes("a.npz", np.array([[0.0, 0.5, 2.0]]), (0.0, 1.0)).tolist()
-    [[0, 128, 255]]
-    """
+    """Return images as bytes, by a range of :func:`value_range`; what is beyond it is cut off."""
     if images.dtype == np.uint8 or images.size == 0:
         return images.astype(np.uint8, copy=False)
     low, high = values
@@ -130,20 +77,7 @@ def as_bytes(name: str, images: np.ndarray, values: tuple[float, float]) -> np.n
 
 
 class SetRange:
-    """One range of values for all files of floats, or of integers of 32 bits, in a set.
-
-    It is found when the first such file is read, in all of those that train.
-
-    Parameters
-    ----------
-    contents : callable
-        Returns an iterable of the pictures, those that do not train left out.
-
-    Attributes
-    ----------
-    values : tuple of float, optional
-        What becomes 0 and 255; None as long as no such file was read.
-    """
+    """One range of values for all files of floats, or of integers of 32 bits, in a set."""
 
     def __init__(self, contents: Callable[[], Iterable[Content]]) -> None:
         self.values: tuple[float, float] | None = None

@@ -23,37 +23,10 @@ _WORK_BYTES = 512
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:
-    """Return the C of a classifier with that of its preparation, in files of their own.
-
-    ``NAME_prepare(frame, rectangle, work, image)`` makes the raster of a part of a camera's frame,
-    the same as ``classifier.preprocessing.apply`` makes of
-    :func:`visionshare.datasets.frames.gray_of_frame`.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-        Of gray images, whose preprocessing has ``arithmetic="whole"``.
-    program : CProgram
-        Its C, of bytes.
-
-    Raises
-    ------
-    InputError
-        That names the step which needs more than whole numbers and a fixed memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from visionshare import CompactClassifier, Pixels
-    >>> from visionshare.datasets import Preprocessing
-    >>> from visionshare.export import c_program
-    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
-    >>> steps = Preprocessing("automatic", contrast=True, arithmetic="whole")
-    >>> names = np.array(["a", "b"])
-    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), names, preprocessing=steps)
-    >>> sorted(with_preparation(model, c_program(model)).files)[3:5]
-    ['classifier_prepare.c', 'classifier_prepare.h']
-    """
+    """Return the C of a classifier with that of its preparation, in files of their own."""
+    # ``NAME_prepare(frame, rectangle, work, image)`` makes the raster of a part of a camera's
+    # frame, the same as ``classifier.preprocessing.apply`` makes of
+    # :func:`visionshare.datasets.frames.gray_of_frame`.
     values = _values(classifier, program)
     files = {
         f"{program.name}_prepare.{ending}": render_file(

@@ -200,21 +200,12 @@ def _files(name: str, program: str, values: dict[str, Any]) -> dict[str, str]:
 
 
 def batch_source(name: str) -> str:
-    """Return the C of a program of this name with a loop over images, for a shared library.
-
-    Examples
-    --------
-    >>> "void model_batch(" in batch_source("model")
-    True
-    """
+    """Return the C of a program of this name with a loop over images, for a shared library."""
     return render_file(_FOLDER / "batch.c.j2", {"prefix": name, "macro": name.upper()})
 
 
 class _Stage(NamedTuple):
-    """A stage in the templates: its unit, its features and its weights, one row per feature.
-
-    Images whose best score is ahead by the margin stop at it; of the last stage it is None.
-    """
+    """A stage in the templates: its unit, its features and its weights, one row per feature."""
 
     unit: str
     ram: int

@@ -14,20 +14,7 @@ __all__ = ["Integers"]
 
 @dataclass(frozen=True)
 class Integers:
-    """A value of a graph: a tensor of int64, or of truth values where two are compared.
-
-    Parameters
-    ----------
-    graph : Graph
-    name : str
-
-    Examples
-    --------
-    >>> graph = Graph("uint8", (2, 2))  # doctest: +SKIP
-    >>> side = Integers.constant(graph, 4)  # doctest: +SKIP
-    >>> ((side + 3) // 2).name  # doctest: +SKIP
-    'div_1'
-    """
+    """A value of a graph: a tensor of int64, or of truth values where two are compared."""
 
     graph: Graph
     name: str

@@ -40,13 +40,7 @@ class _Size(NamedTuple):
 
 
 def check_prepares(classifier: CompactClassifier, pixel: str) -> None:
-    """See that a classifier's preparation can be in its model.
-
-    Raises
-    ------
-    InputError
-        That names what stands in the way.
-    """
+    """See that a classifier's preparation can be in its model."""
     if classifier.picture_size is None:
         given = f"images of shape {classifier.image_shape}"
         raise InputError("classifier", given, "a classifier of pictures, with a preparation")
@@ -58,17 +52,9 @@ def check_prepares(classifier: CompactClassifier, pixel: str) -> None:
 
 
 def add_preparation(graph: Graph, classifier: CompactClassifier) -> str:
-    """Add the steps of a classifier; return the name of the images (1, *image_shape), of bytes.
-
-    They are those of :func:`visionshare.datasets.whole_preparation.prepared`, to the bit.
-
-    Parameters
-    ----------
-    graph : Graph
-        Of a model whose input is the picture.
-    classifier : CompactClassifier
-        That :func:`check_prepares` accepts.
-    """
+    """Add the steps of a classifier."""
+    # return the name of the images (1, *image_shape), of bytes. They are those of
+    # :func:`visionshare.datasets.whole_preparation.prepared`, to the bit.
     shape = classifier.image_shape
     height, width = shape[:2]
     steps = classifier.preprocessing.whole_steps((height, width))

@@ -199,11 +199,9 @@ def _values(classifier: CompactClassifier, program: CProgram, images: np.ndarray
 def _tested(
     classifier: CompactClassifier, program: CProgram, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return images of the self-test, and the scores whose labels the program must give.
-
-    What floats of rounded tables give is what the C says here. Without a compiler it is what Python
-    says, of those images whose class is clearest.
-    """
+    """Return images of the self-test, and the scores whose labels the program must give."""
+    # What floats of rounded tables give is what the C says here. Without a compiler it is what
+    # Python says, of those images whose class is clearest.
     if program.reference is not None:
         return images, program.reference(images)
     if program.quantize != "none":

@@ -54,13 +54,7 @@ char {name}_work_size[sizeof(struct {name}_work)] = {{1}};
 
 
 def zig() -> list[str]:
-    """Return the command of zig, from the package ziglang.
-
-    Raises
-    ------
-    ExportError
-        If it is not installed.
-    """
+    """Return the command of zig, from the package ziglang."""
     if find_spec("ziglang") is None:
         message = "the package ziglang is not installed: pip install 'visionshare[edge]'"
         raise ExportError(message)
@@ -74,25 +68,7 @@ def compile_objects(
     optimize: str = "speed",
     flags: Sequence[str] = (),
 ) -> list[Path]:
-    """Compile every source and return the object files.
-
-    Parameters
-    ----------
-    sources : DeviceSources
-    target : Target
-    folder : Path
-        An empty folder, for all files.
-    optimize : {"size", "speed", "more-speed"}, default "speed"
-    flags : sequence of str, default ()
-        More of clang's.
-
-    Raises
-    ------
-    InputError
-        If ``optimize`` is unknown.
-    ExportError
-        If zig is not installed, or a source does not compile.
-    """
+    """Compile every source and return the object files."""
     if optimize not in OPTIMIZATIONS:
         raise InputError("optimize", optimize, " or ".join(map(repr, OPTIMIZATIONS)))
     shims = folder / "headers"
@@ -116,20 +92,9 @@ def compile_objects(
 def compile_and_link(
     sources: DeviceSources, target: Target, optimize: str = "speed", flags: Sequence[str] = ()
 ) -> tuple[bytes, bytes]:
-    """Return a classifier linked with all that it calls, and an object that holds its work's size.
-
-    What is linked is what ``NAME_classify`` reaches, the compiler's own routines too.
-
-    Parameters
-    ----------
-    sources, target, optimize, flags
-        As in :func:`compile_objects`.
-
-    Raises
-    ------
-    ExportError
-        If zig is not installed or fails.
-    """
+    """Return a classifier linked with all that it calls."""
+    # and an object that holds its work's size. What is linked is what ``NAME_classify`` reaches,
+    # the compiler's own routines too.
     size = _WORK_SIZE.format(name=sources.name)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

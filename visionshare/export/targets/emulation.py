@@ -28,13 +28,7 @@ _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
 
 
 class Run(NamedTuple):
-    """What a core said of one image, and the instructions that it took.
-
-    Examples
-    --------
-    >>> Run(3, np.zeros(10), 700_000).label
-    3
-    """
+    """What a core said of one image, and the instructions that it took."""
 
     label: int
     scores: np.ndarray
@@ -52,23 +46,7 @@ class _Registers:
 
 
 class EmulatedCore:
-    """A linked classifier on an emulated core of Arm, RISC-V or a PC.
-
-    Parameters
-    ----------
-    image : LinkedImage
-    sources : DeviceSources
-    target : Target
-    work_bytes : int
-        Of ``struct NAME_work``.
-    counted : bool, default True
-        Whether instructions are counted and the stack is watched, which takes most of the time.
-
-    Raises
-    ------
-    ExportError
-        If unicorn is not installed, or the program is too large to be emulated.
-    """
+    """A linked classifier on an emulated core of Arm, RISC-V or a PC."""
 
     def __init__(
         self,
@@ -111,13 +89,7 @@ class EmulatedCore:
             self._add_hook(unicorn.UC_HOOK_BLOCK, watch)
 
     def classify(self, image: np.ndarray) -> Run:
-        """Return label, scores and instructions of one image, of the type of the sources.
-
-        Raises
-        ------
-        ExportError
-            If the core stops at an instruction that it does not have, or runs away.
-        """
+        """Return label, scores and instructions of one image, of the type of the sources."""
         core, registers, unicorn = self._core, self._registers, self._unicorn
         core.mem_write(self._image, np.ascontiguousarray(image).tobytes())
         for register, value in zip(

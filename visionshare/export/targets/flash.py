@@ -27,13 +27,7 @@ _BIAS, _SHIFT = 4, 1
 
 
 class TableSize(NamedTuple):
-    """Templates of a layer: how many, how many numbers each has, and their bits.
-
-    Examples
-    --------
-    >>> TableSize(8, 9, 4).nbytes
-    80
-    """
+    """Templates of a layer: how many, how many numbers each has, and their bits."""
 
     n: int
     length: int
@@ -103,22 +97,7 @@ def family_flash(family: Network, after: Sequence[TableSize], squares: bool = Fa
 
 
 def estimated_flash(tables: Sequence[TableSize], deslanted: bool, squares: bool) -> int:
-    """Return about the flash of a whole-number program: no less than it takes.
-
-    Parameters
-    ----------
-    tables : sequence of TableSize
-        Of each layer, at last of the classes.
-    deslanted : bool
-        Whether the slant of images is taken out.
-    squares : bool
-        Whether there are units that are squared.
-
-    Examples
-    --------
-    >>> estimated_flash([TableSize(8, 9, 4), TableSize(10, 32, 4)], False, False)
-    1435
-    """
+    """Return about the flash of a whole-number program: no less than it takes."""
     code = _CODE + _CODE_OF_LAYER * (len(tables) - 1)
     code += _CODE_OF_DESLANTING * deslanted + _CODE_OF_SQUARES * squares
     return code + sum(table.nbytes for table in tables)

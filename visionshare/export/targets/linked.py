@@ -15,23 +15,7 @@ _ALLOCATED, _WRITABLE = 2, 1
 
 @dataclass(frozen=True)
 class LinkedImage:
-    """A linked program of bare metal.
-
-    Parameters
-    ----------
-    entry : int
-        Address of its function.
-    pieces : tuple of (int, bytes)
-        What stands in flash and memory before it runs, by address.
-    code, constants, variables, zeros : int
-        Bytes of the sections text, rodata, data and bss.
-
-    Examples
-    --------
-    >>> image = LinkedImage(0, (), code=900, constants=4000, variables=8, zeros=100)
-    >>> image.flash, image.static_ram
-    (4908, 108)
-    """
+    """A linked program of bare metal."""
 
     entry: int
     pieces: tuple[tuple[int, bytes], ...]
@@ -52,13 +36,7 @@ class LinkedImage:
 
 
 def read_image(content: bytes) -> LinkedImage:
-    """Return the sections of an ELF file.
-
-    Raises
-    ------
-    ExportError
-        If pyelftools is not installed.
-    """
+    """Return the sections of an ELF file."""
     file = _elf(content)
     sizes = {".text": 0, ".rodata": 0, ".data": 0, ".bss": 0}
     pieces = []
@@ -74,13 +52,7 @@ def read_image(content: bytes) -> LinkedImage:
 
 
 def symbol_size(content: bytes, name: str) -> int:
-    """Return the bytes of a symbol of an ELF file.
-
-    Raises
-    ------
-    ExportError
-        If there is none, or pyelftools is not installed.
-    """
+    """Return the bytes of a symbol of an ELF file."""
     table = _elf(content).get_section_by_name(".symtab")
     found = table.get_symbol_by_name(name) if table is not None else None
     if not found:

@@ -50,17 +50,7 @@ class PreparationFigures:
 def on_frame_sources(
     classifier: CompactClassifier, program: CProgram, kind: str, height: int, width: int
 ) -> DeviceSources:
-    """Return C that prepares a whole frame and classifies it.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    program : CProgram
-        Of :func:`visionshare.export.c.preparation.with_preparation`.
-    kind : str
-        A name of :data:`visionshare.datasets.frames.FRAMES`.
-    height, width : int
-    """
+    """Return C that prepares a whole frame and classifies it."""
     from visionshare import __version__
 
     prefix, stride = program.name, FRAMES[kind] * width

@@ -18,20 +18,7 @@ _FUEL = 1 << 40
 
 
 class WasmCore:
-    """A classifier as a WebAssembly module; an image is counted in units of wasmtime's fuel.
-
-    Parameters
-    ----------
-    module : bytes
-    sources : DeviceSources
-    work_bytes : int
-        Of ``struct NAME_work``.
-
-    Raises
-    ------
-    ExportError
-        If wasmtime is not installed.
-    """
+    """A classifier as a WebAssembly module; an image is counted in units of wasmtime's fuel."""
 
     def __init__(self, module: bytes, sources: DeviceSources, work_bytes: int) -> None:
         try:
@@ -61,13 +48,7 @@ class WasmCore:
         self._memory.write(store, bytes([_UNTOUCHED]) * self._stack_top, 0)
 
     def classify(self, image: np.ndarray) -> Run:
-        """Return label, scores and instructions of one image, of the type of the sources.
-
-        Raises
-        ------
-        ExportError
-            If it ends with a trap.
-        """
+        """Return label, scores and instructions of one image, of the type of the sources."""
         store, before = self._store, self._store.get_fuel()
         self._memory.write(store, np.ascontiguousarray(image).tobytes(), self._image)
         try:

@@ -86,24 +86,8 @@ def _ball_products(
 def ball_products(
     V: np.ndarray, R: np.ndarray, rings: np.ndarray, anchors: np.ndarray, n_radii: int
 ) -> np.ndarray:
-    """Return XᵀR of all columns of given anchors.
-
-    Products are float32 in blocks of 256 examples, sums of blocks are float64.
-
-    Parameters
-    ----------
-    V : ndarray of shape (m, w), float32
-        [v, 1] of each example.
-    R : ndarray of shape (m, k), float32
-    rings : ndarray of shape (A, m), uint8
-        The first radius that holds an example; ``n_radii`` where none does.
-    anchors : ndarray of shape (n,), int64
-    n_radii : int
-
-    Returns
-    -------
-    ndarray of shape (n, n_radii, w, k), float64
-    """
+    """Return XᵀR of all columns of given anchors."""
+    # Products are float32 in blocks of 256 examples, sums of blocks are float64.
     G = np.empty((len(anchors), n_radii, V.shape[1], R.shape[1]))
     run_kernel(_ball_products, len(anchors), V, R, rings, anchors, n_radii, G)
     return G
@@ -142,18 +126,7 @@ def _ball_moments(
 
 
 def ball_moments(V: np.ndarray, omega: np.ndarray, rings: np.ndarray, n_radii: int) -> np.ndarray:
-    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all columns, float64.
-
-    Parameters
-    ----------
-    V, rings, n_radii
-        As in :func:`ball_products`.
-    omega : ndarray of shape (m,), float64
-
-    Returns
-    -------
-    ndarray of shape (A, n_radii, w, 3)
-    """
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all columns, float64."""
     out = np.empty((len(rings), n_radii, V.shape[1], 3))
     run_kernel(_ball_moments, len(rings), V, omega, rings, n_radii, out)
     return out
@@ -180,18 +153,7 @@ def _ball_columns(
 def ball_columns(
     V: np.ndarray, rings: np.ndarray, n_radii: int, ids: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write columns.
-
-    Parameters
-    ----------
-    V : ndarray of shape (w, m), float32
-        [v, 1] of each example, transposed.
-    rings, n_radii
-        As in :func:`ball_products`.
-    ids : ndarray of shape (n,), int64
-        (anchor · n_radii + radius) · w + index in [v, 1].
-    out : ndarray of shape (n, m), float32
-    """
+    """Write columns."""
     run_kernel(_ball_columns, len(ids), V, rings, n_radii, ids, out)
 
 
@@ -210,19 +172,7 @@ def _anchor_squares(
 
 
 def anchor_squares(V: np.ndarray, anchors: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Return ‖v − a‖² of some anchors and all examples, in the order of the family's own sums.
-
-    Parameters
-    ----------
-    V : ndarray of shape (m, w), float32
-        [v, 1] of each example.
-    anchors : ndarray of shape (w - 1, A), float64
-    which : ndarray of shape (n,), int64
-
-    Returns
-    -------
-    ndarray of shape (n, m), float64
-    """
+    """Return ‖v − a‖² of some anchors and all examples, in the order of the family's own sums."""
     out = np.empty((which.shape[0], V.shape[0]), np.float64)
     run_kernel(_anchor_squares, len(which), V, anchors, which, out)
     return out
@@ -268,21 +218,7 @@ def tapered_products(
     limits: np.ndarray,
     anchors: np.ndarray,
 ) -> np.ndarray:
-    """Return XᵀR of all tapered columns of given anchors.
-
-    Parameters
-    ----------
-    V, R, rings, anchors
-        As in :func:`ball_products`.
-    squares : ndarray of shape (n, m), float64
-        Of the given anchors, see :func:`anchor_squares`.
-    limits : ndarray of shape (A, n_radii), float64
-        Squared radii.
-
-    Returns
-    -------
-    ndarray of shape (n, n_radii, w, k), float64
-    """
+    """Return XᵀR of all tapered columns of given anchors."""
     G = np.empty((len(anchors), limits.shape[1], V.shape[1], R.shape[1]))
     run_kernel(_tapered_products, len(anchors), V, R, rings, squares, limits, anchors, G)
     return G
@@ -317,21 +253,8 @@ def _tapered_moments(
 def tapered_moments(
     V: np.ndarray, omega: np.ndarray, rings: np.ndarray, squares: np.ndarray, limits: np.ndarray
 ) -> np.ndarray:
-    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all tapered columns of some anchors, float64.
-
-    Parameters
-    ----------
-    V, omega
-        As in :func:`ball_moments`.
-    rings : ndarray of shape (n, m), uint8
-    squares : ndarray of shape (n, m), float64
-    limits : ndarray of shape (n, n_radii), float64
-        Of those anchors alone.
-
-    Returns
-    -------
-    ndarray of shape (n, n_radii, w, 3)
-    """
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all tapered columns of some anchors."""
+    # float64.
     out = np.zeros((len(rings), limits.shape[1], V.shape[1], 3))
     run_kernel(_tapered_moments, len(rings), V, omega, rings, squares, limits, out)
     return out
@@ -365,18 +288,5 @@ def tapered_columns(
     ids: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write tapered columns.
-
-    Parameters
-    ----------
-    V : ndarray of shape (w, m), float32
-        [v, 1] of each example, transposed.
-    squares : ndarray of shape (n, m), float64
-        Of some anchors.
-    limits : ndarray of shape (A, n_radii), float64
-    position : ndarray of shape (n_ids,), int64
-        Which of ``squares`` are those of each column's anchor.
-    ids, out
-        As in :func:`ball_columns`.
-    """
+    """Write tapered columns."""
     run_kernel(_tapered_columns, len(ids), V, squares, limits, position, ids, out)

@@ -156,10 +156,8 @@ class AnchorColumns(Columns):
         return [anchors[i : i + step] for i in range(0, max(1, len(anchors)), step)]
 
     def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the anchors of columns, ascending, and where the columns are among all of theirs.
-
-        None stands for all columns in order.
-        """
+        """Return the anchors of columns, ascending."""
+        # and where the columns are among all of theirs. None stands for all columns in order.
         n, d = len(self._rings), self.shape[1]
         if ids is None or (len(ids) == d and np.array_equal(ids, np.arange(d))):
             return np.arange(n), None

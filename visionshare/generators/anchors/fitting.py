@@ -19,14 +19,7 @@ _ANCHORS = 16
 
 
 def projection(X: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return components (n_components, p) and mean (p,) of a PCA, float32.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, p), float64
-    n_components : int
-        At most the smaller of m and p.
-    """
+    """Return components (n_components, p) and mean (p,) of a PCA, float32."""
     from sklearn.decomposition import PCA
     from threadpoolctl import threadpool_limits
 
@@ -40,16 +33,7 @@ def projection(X: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray
 
 
 def anchors(V: np.ndarray, n: int, centers: str, random_state: int) -> np.ndarray:
-    """Return anchors (at most n, q), float32: all different examples where there are so few.
-
-    Parameters
-    ----------
-    V : ndarray of shape (m, q), float32
-    n : int
-    centers : {"kmeans", "sample"}
-    random_state : int
-        Seed.
-    """
+    """Return anchors (at most n, q), float32: all different examples where there are so few."""
     distinct = np.unique(V, axis=0)
     if len(distinct) <= n:
         return distinct
@@ -61,11 +45,9 @@ def anchors(V: np.ndarray, n: int, centers: str, random_state: int) -> np.ndarra
 
 
 def radii(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
-    """Return n radii for each anchor, ascending, (n_anchors · n,) float32.
-
-    The i-th holds the ⌈i m / n⌉ nearest of the m examples, ties included, and lies midway to the
-    next one, so that rounding decides on no example; the last has no limit.
-    """
+    """Return n radii for each anchor, ascending, (n_anchors · n,) float32."""
+    # The i-th holds the ⌈i m / n⌉ nearest of the m examples, ties included, and lies midway to
+    # the next one, so that rounding decides on no example; the last has no limit.
     from visionshare.generators.anchors.kernels import squared_distances
 
     out = np.empty((len(anchors), n))
@@ -85,11 +67,9 @@ def _radii(ordered: np.ndarray, n: int) -> np.ndarray:
 
 
 def widths(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
-    """Return the same n widths for each anchor, (n_anchors · n,) float32.
-
-    They are the quantiles i / n of the distances above 0 between examples and all anchors; 1
-    where no distance is above 0.
-    """
+    """Return the same n widths for each anchor, (n_anchors · n,) float32."""
+    # They are the quantiles i / n of the distances above 0 between examples and all anchors; 1
+    # where no distance is above 0.
     from visionshare.generators.anchors.kernels import squared_distances
 
     # Every so many examples: of millions of distances, quantiles are known well enough.

@@ -32,16 +32,11 @@ def vectors(
     projection: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write scaled and projected inputs.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p), float64
-    offset, scale, mean : ndarray of shape (p,), float64
-        What is projected is (x − offset) · scale − mean.
-    projection : ndarray of shape (p, q), or (0, 0) for none, float64
-    out : ndarray of shape (n, q), float32
-    """
+    """Write scaled and projected inputs."""
+    # X: (n, p), float64
+    # offset, scale, mean: (p,), float64
+    # projection: (p, q), or (0, 0) for none, float64
+    # out: (n, q), float32
     for i in range(X.shape[0]):
         if projection.shape[0] == 0:
             for d in range(X.shape[1]):
@@ -78,17 +73,11 @@ def squared_distances(V: np.ndarray, anchors: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def bins(V: np.ndarray, anchors: np.ndarray, limits: np.ndarray, out: np.ndarray) -> None:
-    """Write how many of an anchor's radii do not hold an example.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, q), float32
-    anchors : ndarray of shape (q, A), float64
-    limits : ndarray of shape (A, radii), float64
-        Squared radii, ascending for each anchor.
-    out : ndarray of shape (A, n), uint8
-        Radius i holds the example where i is at least this number.
-    """
+    """Write how many of an anchor's radii do not hold an example."""
+    # V: (n, q), float32
+    # anchors: (q, A), float64
+    # limits: (A, radii), float64
+    # out: (A, n), uint8
     for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
         _squares(V[i], anchors, square)
@@ -114,18 +103,12 @@ def piecewise_linear(
     part: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write [v, 1] where an example is inside a radius, else zeros.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, q), float32
-    anchors : ndarray of shape (q, A), float64
-    pairs, limits : ndarray of shape (P,), int64 and float64
-        Anchor and squared radius of each pair.
-    pair, part : ndarray of shape (n_features,), int32
-        Pair of each feature, and which number of [v, 1] it is.
-    out : ndarray of shape (n, n_features), float32
-    """
+    """Write [v, 1] where an example is inside a radius, else zeros."""
+    # V: (n, q), float32
+    # anchors: (q, A), float64
+    # pairs, limits: (P,), int64 and float64
+    # pair, part: (n_features,), int32
+    # out: (n, n_features), float32
     q = V.shape[1]
     for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
@@ -175,17 +158,12 @@ def gaussian(
     pair: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write exp(−‖v − anchor‖² / 2σ²).
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, q), float32
-    anchors : ndarray of shape (q, A), float64
-    pairs, widths : ndarray of shape (P,), int64 and float64
-        Anchor and 2σ² of each pair.
-    pair : ndarray of shape (n_features,), int32
-    out : ndarray of shape (n, n_features), float32
-    """
+    """Write exp(−‖v − anchor‖² / 2σ²)."""
+    # V: (n, q), float32
+    # anchors: (q, A), float64
+    # pairs, widths: (P,), int64 and float64
+    # pair: (n_features,), int32
+    # out: (n, n_features), float32
     for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
         _squares(V[i], anchors, square)

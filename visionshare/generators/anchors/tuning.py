@@ -24,31 +24,7 @@ def tunable(family: KernelAnchors) -> TunableAnchors:
 
 
 class TunableAnchors:
-    """Tapered linear functions, or Gaussians, whose anchors and radii move.
-
-    Every pair gets an anchor of its own; the projection of the inputs stays.
-
-    Parameters
-    ----------
-    family : KernelAnchors
-        Of kind "tapered" or "gaussian", restricted to the chosen features.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Anchors (n_pairs, q) in units of the root mean square of their numbers, and logarithms of
-        radii or widths (n_pairs,); a radius without limit stays so.
-
-    Examples
-    --------
-    >>> from visionshare import KernelAnchors
-    >>> X = np.random.default_rng(0).normal(size=(30, 3))
-    >>> family = KernelAnchors("gaussian", n_anchors=4, n_radii=2).fit(X)
-    >>> features = TunableAnchors(family.take([0, 5, 6]))
-    >>> values, seen = features.forward(X)
-    >>> [g.shape for g in features.backward(X, values, seen, np.ones_like(values))]
-    [(3, 3), (3,)]
-    """
+    """Tapered linear functions, or Gaussians, whose anchors and radii move."""
 
     templates: tuple[int, ...] = ()
 

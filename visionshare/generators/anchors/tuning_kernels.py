@@ -24,23 +24,14 @@ def anchor_gradients(
     of_anchors: np.ndarray,
     of_radii: np.ndarray,
 ) -> None:
-    """Add the gradients of Σ_if G_if x_if in anchors and in logarithms of radii.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, q), float32
-    anchors : ndarray of shape (P, q), float64
-        Of each pair.
-    limits : ndarray of shape (P,), float64
-        Squared radii or widths.
-    pair, part : ndarray of shape (n_features,), int32
-        Pair of each feature, and which number of [v, 1] it is.
-    G : ndarray of shape (n, n_features), float32
-    tapered : bool
-        Whether features are max(0, 1 − ‖v − a‖²/r²) · [v, 1], or Gaussians.
-    of_anchors : ndarray of shape (P, q), float64
-    of_radii : ndarray of shape (P,), float64
-    """
+    """Add the gradients of Σ_if G_if x_if in anchors and in logarithms of radii."""
+    # V: (n, q), float32
+    # anchors: (P, q), float64
+    # limits: (P,), float64
+    # pair, part: (n_features,), int32
+    # G: (n, n_features), float32
+    # of_anchors: (P, q), float64
+    # of_radii: (P,), float64
     n_pairs, q = anchors.shape
     for i in range(V.shape[0]):
         # The derivative in what each pair multiplies [v, 1] with.

@@ -23,20 +23,9 @@ def climb_frequency(
     residual: np.ndarray,
     steps: int,
 ) -> np.ndarray:
-    """Return a frequency whose pair has a larger gradient than v, after steps uphill.
-
-    The gradient's square is Σ_t (Σ_i R_it cos v·x_i)² + (Σ_i R_it sin v·x_i)². Columns of the pair
-    have a joint norm that does not depend on v, so that nothing has to be scaled.
-
-    Parameters
-    ----------
-    v : ndarray of shape (p,)
-    rows : callable
-        Returns the inputs of a slice, (n, p) float64.
-    residual : ndarray of shape (m, T)
-    steps : int
-        At most; fewer where a step gains less than a thousandth.
-    """
+    """Return a frequency whose pair has a larger gradient than v, after steps uphill."""
+    # The gradient's square is Σ_t (Σ_i R_it cos v·x_i)² + (Σ_i R_it sin v·x_i)². Columns of the
+    # pair have a joint norm that does not depend on v, so that nothing has to be scaled.
     R = np.asarray(residual, np.float64)
     v = np.asarray(v, np.float64)
     now = _Pair(v, rows, R)

@@ -18,18 +18,12 @@ def chosen_pairs(
     part: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write cosines and sines of projections, one image at a time.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p), float64
-    offset, scale : ndarray of shape (p,), float64
-        An input is (x − offset) · scale.
-    V : ndarray of shape (p, pairs), float64
-    pair_of, part : ndarray of int64, shape (n_features,)
-        Pair of each feature; 0 for the cosine, 1 for the sine.
-    out : ndarray of shape (n, n_features), float32
-    """
+    """Write cosines and sines of projections, one image at a time."""
+    # X: (n, p), float64
+    # offset, scale: (p,), float64
+    # V: (p, pairs), float64
+    # pair_of, part: int64, shape (n_features,)
+    # out: (n, n_features), float32
     pairs = V.shape[1]
     for i in range(X.shape[0]):
         phase = np.zeros(pairs, np.float64)

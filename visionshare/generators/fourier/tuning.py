@@ -33,30 +33,7 @@ class _Seen(NamedTuple):
 
 
 class TunableFrequencies:
-    """Cosines and sines whose frequencies move; both of a pair share theirs.
-
-    Products of inputs and frequencies are of float32.
-
-    Parameters
-    ----------
-    family : RandomFourier
-        Restricted to the chosen features.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Frequencies (n_pairs, p) times their bandwidths: numbers around 1 for any bandwidth. The
-        bandwidths stay.
-
-    Examples
-    --------
-    >>> from visionshare import RandomFourier
-    >>> X = np.random.default_rng(0).normal(size=(30, 3))
-    >>> features = TunableFrequencies(RandomFourier(n_pairs=4).fit(X).take([0, 1, 6]))
-    >>> values, seen = features.forward(X)
-    >>> [g.shape for g in features.backward(X, values, seen, np.ones_like(values))]
-    [(2, 3)]
-    """
+    """Cosines and sines whose frequencies move; both of a pair share theirs."""
 
     templates: tuple[int, ...] = ()
 

@@ -56,23 +56,11 @@ def pooled_responses(
     largest: bool,
     out: np.ndarray,
 ) -> None:
-    """Write the pooled absolute responses of every filter to every image.
-
-    Parameters
-    ----------
-    tiles : ndarray of shape (n_tiles, H·W, 16), float32
-        Images, one per column.
-    filters : ndarray of shape (n_filters, 2H − 1, 2W − 1), float32
-        Each filter's values at all offsets from its center.
-    reach : ndarray of shape (n_filters,), int64
-        Pixels from the center beyond which a filter is zero.
-    height, width : int
-    ys, xs : ndarray of int64
-        Rows and columns of the positions.
-    largest : bool
-        Whether to take the largest absolute response; their sum otherwise.
-    out : ndarray of shape (n_filters, n_tiles, 16), float32
-    """
+    """Write the pooled absolute responses of every filter to every image."""
+    # tiles: (n_tiles, H·W, 16), float32
+    # filters: (n_filters, 2H − 1, 2W − 1), float32
+    # reach: (n_filters,), int64
+    # out: (n_filters, n_tiles, 16), float32
     together = max(1, _POSITIONS // len(xs))
     for f in range(filters.shape[0]):
         responses = np.empty((together * len(xs), TILE), np.float32)
@@ -128,27 +116,13 @@ def shared_responses(
     largest: bool,
     out: np.ndarray,
 ) -> None:
-    """Write the pooled absolute responses of every filter in every window of an image.
-
-    Sums go over a row's positions first, then over rows, always in the same order: a window's
-    bits do not depend on which other windows are asked for.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width), float32
-    filters : ndarray of shape (n, 2H − 1, 2W − 1), float32
-        As in :func:`pooled_responses`.
-    reach : ndarray of shape (n,), int64
-    rows, cols : ndarray of int64
-        Positions inside a window; the support of every filter lies inside of it there.
-    corner : tuple of int
-        Row and column where the first window begins.
-    strides : tuple of int
-        Rows and columns from one window to the next.
-    largest : bool
-        Whether to take the largest absolute response; their sum otherwise.
-    out : ndarray of shape (n, window rows, window columns), float32
-    """
+    """Write the pooled absolute responses of every filter in every window of an image."""
+    # Sums go over a row's positions first, then over rows, always in the same order: a window's
+    # bits do not depend on which other windows are asked for.
+    # image: (height, width), float32
+    # filters: (n, 2H − 1, 2W − 1), float32
+    # reach: (n,), int64
+    # out: (n, window rows, window columns), float32
     middle_y, middle_x = filters.shape[1] // 2, filters.shape[2] // 2
     height, width = out.shape[1], out.shape[2]
     lines = (height - 1) * strides[0] + rows[-1] + 1

@@ -10,25 +10,9 @@ __all__ = ["gabor_slopes"]
 def gabor_slopes(
     parameters: np.ndarray, weights: np.ndarray, reach: np.ndarray, zero_mean: bool
 ) -> np.ndarray:
-    """Return the gradients in θ, f₀, ln σ_z, ln σ_y and φ of Σ weights · values, (n, 5).
-
-    The values are those of :func:`visionshare.generators.gabor.values.gabor_values`; the reach
-    counts as given: that it grows with a width by whole pixels is no slope.
-
-    Parameters
-    ----------
-    parameters : ndarray of shape (n, 5)
-    weights : ndarray of shape (n, 2·height − 1, 2·width − 1)
-        Gradients in the values.
-    reach : ndarray of shape (n,)
-    zero_mean : bool
-
-    Examples
-    --------
-    >>> even = np.array([[0.0, 0.2, 1.0, 1.0, 0.0]])
-    >>> bool(gabor_slopes(even, np.ones((1, 3, 3)), np.array([1]), True).round(9).any())
-    False
-    """
+    """Return the gradients in θ, f₀, ln σ_z, ln σ_y and φ of Σ weights · values, (n, 5)."""
+    # The values are those of :func:`visionshare.generators.gabor.values.gabor_values`; the reach
+    # counts as given: that it grows with a width by whole pixels is no slope.
     theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
     top, left = (side // 2 for side in weights.shape[1:])
     y, z = np.arange(-top, top + 1)[:, None], np.arange(-left, left + 1)[None, :]

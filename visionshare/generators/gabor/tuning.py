@@ -29,33 +29,7 @@ def tunable(family: GaborBank) -> TunableFilters:
 
 
 class TunableFilters:
-    """Pooled absolute responses of filters whose parameters move.
-
-    Frequencies and widths stay within the ranges that they are drawn from, or where they began
-    outside of these. A filter is cut at whole pixels from its center: as a width passes a third of
-    a pixel the cut jumps, and with border "inside" the positions do too. Gradients know nothing of
-    such jumps.
-
-    Parameters
-    ----------
-    family : GaborBank
-        Restricted to the chosen features.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Of each filter θ, f₀ in units of its range, ln σ_z, ln σ_y, and φ / 2 where phases are
-        drawn: (n, 4) or (n, 5).
-
-    Examples
-    --------
-    >>> from visionshare import GaborBank
-    >>> images = np.random.default_rng(0).random((6, 12, 12))
-    >>> features = TunableFilters(GaborBank(3).fit(images))
-    >>> values, seen = features.forward(images)
-    >>> [g.shape for g in features.backward(images, values, seen, np.ones_like(values))]
-    [(3, 4)]
-    """
+    """Pooled absolute responses of filters whose parameters move."""
 
     templates: tuple[int, ...] = ()
 

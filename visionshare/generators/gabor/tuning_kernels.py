@@ -68,26 +68,14 @@ def value_gradients(
     G: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Add the gradients of Σ_if G_if x_if in the filters' values, at offsets within their reach.
-
-    The derivative of an absolute response is its sign, 0 where it is 0; that of a maximum is that
-    of the first of the largest responses.
-
-    Parameters
-    ----------
-    images : ndarray of shape (H·W, n), float32
-        One per column.
-    filters : ndarray of shape (n_filters, 2H − 1, 2W − 1), float32
-    reach : ndarray of shape (n_filters,), int64
-    height, width : int
-    ys, xs : ndarray of int64
-        Rows and columns of the positions.
-    largest : bool
-        Whether features are largest absolute responses; their sums otherwise.
-    G : ndarray of shape (n_filters, n), float32
-    out : ndarray of shape (n_filters, 2H − 1, 2W − 1), float64
-        Offsets beyond the reach may get anything: the values there are 0 whatever the parameters.
-    """
+    """Add the gradients of Σ_if G_if x_if in the filters' values."""
+    # at offsets within their reach. The derivative of an absolute response is its sign, 0 where
+    # it is 0; that of a maximum is that of the first of the largest responses.
+    # images: (H·W, n), float32
+    # filters: (n_filters, 2H − 1, 2W − 1), float32
+    # reach: (n_filters,), int64
+    # G: (n_filters, n), float32
+    # out: (n_filters, 2H − 1, 2W − 1), float64
     n, together = images.shape[1], max(1, _POSITIONS // len(xs))
     for f in range(len(filters)):
         best, where = np.zeros(n, np.float32), np.zeros(n, np.int64)

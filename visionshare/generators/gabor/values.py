@@ -19,31 +19,9 @@ def gabor_values(
     reach: np.ndarray | None = None,
     zero_mean: bool = False,
 ) -> np.ndarray:
-    """Return Gabor functions at all offsets that an image has, center in the middle.
-
-    exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and
-    y₀ = −z sin θ + y cos θ, z to the right and y down; zero beyond its reach on either axis.
-
-    Parameters
-    ----------
-    parameters : ndarray of shape (n, 5)
-        θ in radians, f₀ in cycles per pixel, σ_z and σ_y in pixels, φ in radians.
-    height, width : int
-        Of the images.
-    reach : ndarray of shape (n,), optional
-        Pixels from the center beyond which each is zero; 3 times the larger σ when omitted.
-    zero_mean : bool, default False
-        Subtract the multiple of the Gaussian that brings the sum of these values to 0.
-
-    Returns
-    -------
-    ndarray of shape (n, 2·height − 1, 2·width − 1), float32
-
-    References
-    ----------
-    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
-    Learning 91, 2013, §5.1.
-    """
+    """Return Gabor functions at all offsets that an image has, center in the middle."""
+    # exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and y₀ = −z sin θ +
+    # y cos θ, z to the right and y down; zero beyond its reach on either axis.
     theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
     y, z = np.arange(1 - height, height)[:, None], np.arange(1 - width, width)[None, :]
     z0 = z * np.cos(theta) + y * np.sin(theta)
@@ -66,13 +44,7 @@ def reach_of(parameters: np.ndarray) -> np.ndarray:
 
 
 def gray_of(images: np.ndarray) -> np.ndarray:
-    """Return the channels' mean (n, H, W), float32, of images (n, H, W, C); bytes as 0 to 1.
-
-    Examples
-    --------
-    >>> gray_of(np.array([[[[0, 255]]]], np.uint8)).tolist()
-    [[[0.5]]]
-    """
+    """Return the channels' mean (n, H, W), float32, of images (n, H, W, C); bytes as 0 to 1."""
     gray: np.ndarray = images.astype(np.float32).mean(axis=3, dtype=np.float32)
     if images.dtype == np.uint8:
         gray *= np.float32(1 / 255)

@@ -36,17 +36,7 @@ _KIND, _INTS, _FLOATS, _WORK, _SIZE = range(5)
 
 
 class Chain(NamedTuple):
-    """Layers as numbers.
-
-    Attributes
-    ----------
-    steps : ndarray of shape (n_layers, 5), int64
-        Kind, where the layer's integers, floats and working memory begin, and its output's size.
-    ints : ndarray of int64
-    floats : ndarray of float32
-    work : int
-        Floats of working memory.
-    """
+    """Layers as numbers."""
 
     steps: np.ndarray
     ints: np.ndarray
@@ -91,19 +81,10 @@ def forward_block(
     images: np.ndarray, unit: np.float32, steps: np.ndarray, ints: np.ndarray,
     floats: np.ndarray, n_work: int, out: np.ndarray, places: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write what a chain makes of images.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, size), uint8 or float32
-    unit : float32
-        What their values are multiplied with: 1/255 for bytes, otherwise 1.
-    steps, ints, floats, n_work
-        Of the chain.
-    out : ndarray of shape (n, size of the last output), float32
-    places : ndarray of shape (n, size of the last output), int32, or (0, 0)
-        Where the maxima of a last layer of templates are; not written when empty.
-    """
+    """Write what a chain makes of images."""
+    # images: (n, size), uint8 or float32
+    # out: (n, size of the last output), float32
+    # places: (n, size of the last output), int32, or (0, 0)
     n_layers = steps.shape[0]
     largest = images.shape[1]
     for k in range(n_layers):

@@ -17,12 +17,7 @@ __all__ = ["FixedLayer"]
 
 
 class FixedLayer:
-    """A layer that stays as it is, before all layers that move.
-
-    Parameters
-    ----------
-    layer : Fitted
-    """
+    """A layer that stays as it is, before all layers that move."""
 
     def __init__(self, layer: Fitted) -> None:
         self.parameters: list[np.ndarray] = []
@@ -46,13 +41,7 @@ class FixedLayer:
     def backward(
         self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
     ) -> Gradients:
-        """Return no gradients.
-
-        Raises
-        ------
-        InputError
-            If those in the inputs are asked for.
-        """
+        """Return no gradients."""
         if below:
             accepted = "layers of templates, units, or families that know gradients in images"
             raise InputError("layers", f"{self._layer.kind} after layers that move", accepted)

@@ -22,12 +22,7 @@ _AT_ONCE = 64
 
 
 class Forward:
-    """Layers in order, ready to be applied; what does not depend on images is made once.
-
-    Parameters
-    ----------
-    layers : sequence of Fitted
-    """
+    """Layers in order, ready to be applied; what does not depend on images is made once."""
 
     def __init__(self, layers: Sequence[Fitted]) -> None:
         self._layers = list(layers)
@@ -54,14 +49,7 @@ class Forward:
         return pieces
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
-        """Return what the layers make of images (n, *out_shape), float32.
-
-        Parameters
-        ----------
-        raster : ndarray of shape (n, H, W, C), uint8 or float32
-        n_jobs : int
-            Threads; the result does not depend on it.
-        """
+        """Return what the layers make of images (n, *out_shape), float32."""
         shape = self._layers[-1].out_shape
         out = np.empty((len(raster), int(np.prod(shape))), np.float32)
         for batch in image_batches(len(raster), self._bytes_per_image):
@@ -80,11 +68,9 @@ class Forward:
         return out
 
     def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs, and where the maxima of a last layer of templates are, int32.
-
-        Both are (n, *out_shape); see
-        :func:`visionshare.generators.layers.templates.kernels.templates_forward`.
-        """
+        """Return the outputs, and where the maxima of a last layer of templates are, int32."""
+        # Both are (n, *out_shape); see
+        # :func:`visionshare.generators.layers.templates.kernels.templates_forward`.
         shape = (len(raster), *self._layers[-1].out_shape)
         out = np.empty((len(raster), int(np.prod(shape[1:]))), np.float32)
         places = np.empty(out.shape, np.int32)
@@ -92,10 +78,8 @@ class Forward:
         return out.reshape(shape), places.reshape(shape)
 
     def inputs_of_layers(self, raster: np.ndarray) -> list[np.ndarray]:
-        """Return what each layer sees of images, each (n, H, W, C), float32.
-
-        Bytes stand for 0 to 255 as far as layers keep them.
-        """
+        """Return what each layer sees of images, each (n, H, W, C), float32."""
+        # Bytes stand for 0 to 255 as far as layers keep them.
         inputs = [raster.astype(np.float32)]
         for number, layer in enumerate(self._layers[:-1]):
             values = Forward(self._layers[: number + 1]).outputs(raster, 1)

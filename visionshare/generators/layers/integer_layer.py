@@ -25,13 +25,8 @@ _LARGEST_SIDE = 65536
 
 
 def as_bytes(images: np.ndarray) -> np.ndarray:
-    """Return checked images as uint8; floats from 0 to 1 become bytes, to the nearest, halves up.
-
-    Examples
-    --------
-    >>> as_bytes(np.array([-1.0, 0.5, 2.0], np.float32)).tolist()
-    [0, 128, 255]
-    """
+    """Return checked images as uint8."""
+    # floats from 0 to 1 become bytes, to the nearest, halves up.
     if images.dtype == np.uint8:
         return images
     scaled = np.floor(np.clip(images, 0, 1) * np.float32(255) + np.float32(0.5))
@@ -56,15 +51,7 @@ class IntegerLayer(Fitted):
 
 
 class WeightedIntegerLayer(IntegerLayer):
-    """A layer of weighted sums, each with a bias and a shift.
-
-    Attributes
-    ----------
-    bits : {8, 4, 2, "ternary"}
-        Of the weights.
-    weights : ndarray of shape (n, ...), int
-    biases, shifts : ndarray of shape (n,), int
-    """
+    """A layer of weighted sums, each with a bias and a shift."""
 
     bits: int | str
     weights: np.ndarray
@@ -121,13 +108,7 @@ class WeightedIntegerLayer(IntegerLayer):
 
 
 def weighted_values(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return weights, bits, biases and shifts of a description.
-
-    Raises
-    ------
-    InputError
-        If they are missing, damaged or too large.
-    """
+    """Return weights, bits, biases and shifts of a description."""
     bits = state.get("bits")
     if isinstance(bits, (list, dict)):
         raise InputError("bits", bits, "8, 4, 2 or 'ternary'")
@@ -156,13 +137,7 @@ def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndar
 
 
 def whole_vector(arrays: Mapping[str, np.ndarray], name: str, most: int = 2**31) -> np.ndarray:
-    """Return a vector of int64 of a description.
-
-    Raises
-    ------
-    InputError
-        If there is none, or a number is not below ``most``.
-    """
+    """Return a vector of int64 of a description."""
     array = arrays.get(name)
     if array is None or array.ndim != 1 or array.dtype != np.int64:
         given = None if array is None else f"{array.dtype} of shape {array.shape}"

@@ -21,13 +21,7 @@ Shape = tuple[int, int, int]
 
 
 def raster_shape(shape: tuple[int, ...]) -> Shape:
-    """Return the rows, columns and channels of an image; a vector is one row.
-
-    Examples
-    --------
-    >>> raster_shape((28, 28)), raster_shape((9,)), raster_shape((4, 4, 3))
-    ((28, 28, 1), (1, 9, 1), (4, 4, 3))
-    """
+    """Return the rows, columns and channels of an image; a vector is one row."""
     if len(shape) == 1:
         return 1, int(shape[0]), 1
     if len(shape) == 2:
@@ -36,15 +30,7 @@ def raster_shape(shape: tuple[int, ...]) -> Shape:
 
 
 class LayerCode(NamedTuple):
-    """A layer as compiled functions read it.
-
-    Attributes
-    ----------
-    ints : ndarray of int64
-    floats : ndarray of float32
-    work : int
-        Number of floats of working memory, which begin as zeros.
-    """
+    """A layer as compiled functions read it."""
 
     ints: np.ndarray
     floats: np.ndarray
@@ -52,16 +38,7 @@ class LayerCode(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """A layer restricted to some of its outputs.
-
-    Attributes
-    ----------
-    layer : Fitted
-    outputs : ndarray of shape (n,), int64
-        Where the chosen outputs are among those of the smaller layer.
-    channels : ndarray of int64, or None
-        Channels of its input that the smaller layer still reads, ascending; None for all.
-    """
+    """A layer restricted to some of its outputs."""
 
     layer: Fitted
     outputs: np.ndarray
@@ -69,17 +46,7 @@ class Selection(NamedTuple):
 
 
 class Fitted(ABC):
-    """A fitted layer: a function of images (n, *in_shape), given by arrays.
-
-    A kind of layer is a frozen dataclass derived from this class.
-
-    Attributes
-    ----------
-    kind : str
-        Name of the kind in files and recipes; of the class.
-    in_shape : tuple of int
-        Rows, columns and channels of an input.
-    """
+    """A fitted layer: a function of images (n, *in_shape), given by arrays."""
 
     kind: ClassVar[str]
     #: Whether the layer only rearranges what a pixel stands for: bytes in, bytes out.
@@ -117,10 +84,8 @@ class Fitted(ABC):
         """Return the layer restricted to some outputs, numbers of its flattened output."""
 
     def take_channels(self, channels: np.ndarray) -> Fitted:
-        """Return the layer for inputs that have only these channels, ascending.
-
-        Only layers that name channels in :meth:`take` are asked.
-        """
+        """Return the layer for inputs that have only these channels, ascending."""
+        # Only layers that name channels in :meth:`take` are asked.
         raise NotImplementedError
 
     def groups(self, outputs: np.ndarray) -> np.ndarray | None:
@@ -128,15 +93,7 @@ class Fitted(ABC):
         return None
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return the input pixels that boxes of the output depend on, (n, 4), float64.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape in_shape
-            One input.
-        boxes : ndarray of shape (n, 4)
-            First row, last row (exclusive), first column, last column (exclusive).
-        """
+        """Return the input pixels that boxes of the output depend on, (n, 4), float64."""
         return np.tile(np.array([0, self.in_shape[0], 0, self.in_shape[1]], float), (len(boxes), 1))
 
     @abstractmethod
@@ -152,13 +109,7 @@ class Fitted(ABC):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> Fitted:
-        """Return the layer that :meth:`to_state` described.
-
-        Raises
-        ------
-        InputError
-            If the description is of another kind or does not fit together.
-        """
+        """Return the layer that :meth:`to_state` described."""
 
     @abstractmethod
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
@@ -166,15 +117,7 @@ class Fitted(ABC):
 
     @abstractmethod
     def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the layer's output (n, *out_shape), float32, in a graph.
-
-        Parameters
-        ----------
-        images : str
-            Name of the inputs (n, *in_shape).
-        graph : Graph
-            ``graph.bytes`` says whether the inputs are bytes.
-        """
+        """Return the name of the layer's output (n, *out_shape), float32, in a graph."""
 
 
 class Layer(Parameters, ABC):
@@ -183,21 +126,8 @@ class Layer(Parameters, ABC):
     kind: ClassVar[str]
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If one is out of range.
-        """
+        """Check all parameters without images."""
 
     @abstractmethod
     def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> Fitted:
-        """Return the layer, fitted to what the layers before it make of training images.
-
-        Parameters
-        ----------
-        inputs : ndarray or ComputedImages of shape (n, *in_shape), uint8 or float32
-        y : ndarray of shape (n,), optional
-        rng : Generator
-        """
+        """Return the layer, fitted to what the layers before it make of training images."""

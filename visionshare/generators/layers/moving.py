@@ -18,15 +18,7 @@ Gradients = tuple[list[np.ndarray], np.ndarray | None]
 
 
 class Moving(Protocol):
-    """A layer as a function of parameters.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        In units in which all can move at one rate; moved in place, then taken on by :meth:`moved`.
-    templates : tuple of int
-        Positions of the parameters that are templates, one per row of the first axis.
-    """
+    """A layer as a function of parameters."""
 
     parameters: list[np.ndarray]
     templates: tuple[int, ...]
@@ -38,20 +30,7 @@ class Moving(Protocol):
     def backward(
         self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
     ) -> Gradients:
-        """Return the gradients of Σ G · outputs.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape (n, *in_shape)
-            As handed to :meth:`forward`.
-        seen : object
-            What it returned beside the outputs.
-        G : ndarray of shape (n, *out_shape), float32
-        n_jobs : int
-            Threads; the result does not depend on it.
-        below : bool
-            Whether the gradients in the inputs are asked for.
-        """
+        """Return the gradients of Σ G · outputs."""
         ...
 
     def moved(self) -> None:
@@ -65,17 +44,8 @@ class Moving(Protocol):
     def quantize(
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int
     ) -> np.ndarray:
-        """Round parameters and outputs from now on; return the exponents of the output's channels.
-
-        Parameters
-        ----------
-        bits : Bits
-        inputs : ndarray of shape (n, *in_shape), float32
-            Whole multiples of 2^exponents that say how large values become.
-        exponents : ndarray of shape (C,), int
-        n_jobs : int
-            Threads.
-        """
+        """Round parameters and outputs from now on."""
+        # return the exponents of the output's channels.
         ...
 
     def integers(self) -> IntegerLayer:

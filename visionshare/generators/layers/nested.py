@@ -35,13 +35,7 @@ _INTEGERS = {"deslant": "deslant-int", "cells": "templates-int", "units": "units
 
 
 def is_former(state: Mapping[str, Any]) -> bool:
-    """Return whether a description is of a family that is a network today.
-
-    Examples
-    --------
-    >>> is_former({"family": "maps"}), is_former({"family": "pixels"})
-    (True, False)
-    """
+    """Return whether a description is of a family that is a network today."""
     if state.get("family") == "patches":
         parameters = state.get("parameters")
         return isinstance(parameters, Mapping) and parameters.get("masks") == "cells"
@@ -49,13 +43,7 @@ def is_former(state: Mapping[str, Any]) -> bool:
 
 
 def network_from_former(state: Mapping[str, Any], arrays: Arrays) -> Network:
-    """Return the network that a former version described as nested families.
-
-    Raises
-    ------
-    InputError
-        If the description does not fit together.
-    """
+    """Return the network that a former version described as nested families."""
     check_depth([state])
     layers, places = _layers(state, arrays)
     return Network.of(layers, places, check_image_shape(state.get("image_shape")))

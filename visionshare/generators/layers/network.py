@@ -435,15 +435,7 @@ class Network(FeatureFamily):
 
 
 def with_units(family: FeatureFamily, units: UnitLayer) -> Network:
-    """Return a network with a last layer of units.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted; a network keeps its layers, any other family becomes one.
-    units : UnitLayer
-        Of the family's features.
-    """
+    """Return a network with a last layer of units."""
     if isinstance(family, Network):
         layers, places = list(family.layers_), family.places_
     else:

@@ -26,35 +26,13 @@ KINDS: dict[str, tuple[str, str, str]] = {
 
 
 def layer_class(kind: Any) -> type[Layer]:
-    """Return the class of layers of a kind, before they are fitted.
-
-    Raises
-    ------
-    InputError
-        If there is no such kind.
-
-    Examples
-    --------
-    >>> layer_class("units").__name__
-    'Units'
-    """
+    """Return the class of layers of a kind, before they are fitted."""
     found: type[Layer] = _named(kind, 1)
     return found
 
 
 def fitted_class(kind: Any) -> type[Fitted]:
-    """Return the class of fitted layers of a kind.
-
-    Raises
-    ------
-    InputError
-        If there is no such kind.
-
-    Examples
-    --------
-    >>> fitted_class("units").__name__
-    'UnitLayer'
-    """
+    """Return the class of fitted layers of a kind."""
     found: type[Fitted] = _named(kind, 2)
     return found
 

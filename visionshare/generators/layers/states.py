@@ -15,13 +15,7 @@ _MOST_POSITIONS = 65536
 
 
 def float_array(arrays: Mapping[str, np.ndarray], name: str, dimensions: int) -> np.ndarray:
-    """Return a float32 array of a description.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name, type and number of dimensions, or it is not finite.
-    """
+    """Return a float32 array of a description."""
     array = arrays.get(name)
     if array is None or array.dtype != np.float32 or array.ndim != dimensions:
         given = None if array is None else f"{array.dtype} of shape {array.shape}"
@@ -32,13 +26,7 @@ def float_array(arrays: Mapping[str, np.ndarray], name: str, dimensions: int) ->
 
 
 def int_vector(state: Mapping[str, Any], name: str) -> np.ndarray:
-    """Return a list of whole numbers of a description as int64.
-
-    Raises
-    ------
-    InputError
-        If it is no such list.
-    """
+    """Return a list of whole numbers of a description as int64."""
     values = state.get(name)
     accepted = f"a list of 1 to {_MOST_POSITIONS} whole numbers"
     if not isinstance(values, list) or not 1 <= len(values) <= _MOST_POSITIONS:
@@ -49,13 +37,7 @@ def int_vector(state: Mapping[str, Any], name: str) -> np.ndarray:
 
 
 def check_pads(value: Any) -> tuple[int, int]:
-    """Return the zero pixels at both ends of rows and columns.
-
-    Raises
-    ------
-    InputError
-        If they are not two whole numbers from 0 to 65536.
-    """
+    """Return the zero pixels at both ends of rows and columns."""
     valid = isinstance(value, list) and len(value) == 2
     if not valid or not all(type(pad) is int and 0 <= pad <= _MOST_POSITIONS for pad in value):
         raise InputError("pads", value, "two whole numbers")
@@ -63,13 +45,7 @@ def check_pads(value: Any) -> tuple[int, int]:
 
 
 def check_cells(cells: np.ndarray, positions: int) -> None:
-    """Check the cells of an axis: each of 0, 1, 2, … has a position, −1 stands for none.
-
-    Raises
-    ------
-    InputError
-        If they are others, or more than there are positions.
-    """
+    """Check the cells of an axis: each of 0, 1, 2, … has a position, −1 stands for none."""
     if len(cells) > positions:
         raise InputError("cells", len(cells), f"at most {positions}, one per position")
     used = np.unique(cells[cells >= 0])

@@ -40,17 +40,7 @@ def tunable(network: Network) -> TunableNetwork:
 
 
 def check_layers(layers: Sequence[Any]) -> None:
-    """Check that gradients reach every layer that moves.
-
-    Parameters
-    ----------
-    layers : sequence of Layer or Fitted
-
-    Raises
-    ------
-    InputError
-        If nothing moves, or a layer without gradients comes after one that moves.
-    """
+    """Check that gradients reach every layer that moves."""
     moving = [k for k, layer in enumerate(layers) if _moves(layer)]
     if not moving:
         raise InputError("family", "a network without parameters", "layers that move")
@@ -83,18 +73,7 @@ def _moving(layer: Fitted) -> Moving:
 
 
 class TunableNetwork:
-    """A network's features as a function of parameters; see
-    :class:`visionshare.generators.tuning.Tunable`.
-
-    Parameters
-    ----------
-    network : Network
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Those of all layers, the first layer's first.
-    """
+    """A network's features as a function of parameters."""
 
     def __init__(self, network: Network) -> None:
         check_layers(network.layers_)
@@ -174,10 +153,8 @@ class TunableNetwork:
     def quantize(
         self, bits: Bits, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
-        """Round parameters and values from now on; return the exponents of the features.
-
-        See :class:`visionshare.generators.tuning.QuantizableTunable`.
-        """
+        """Round parameters and values from now on; return the exponents of the features."""
+        # See :class:`visionshare.generators.tuning.QuantizableTunable`.
         values = images
         for layer in self._layers:
             exponents = layer.quantize(bits, values, exponents, n_jobs)
@@ -190,20 +167,7 @@ class TunableNetwork:
 
 
 def check_quantizable(family: Any, argument: str = "family") -> None:
-    """Check that features can be computed in integers.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted or not.
-    argument : str, default "family"
-        What an error calls it.
-
-    Raises
-    ------
-    InputError
-        If it is no network of deslanting or nothing, then templates, then units.
-    """
+    """Check that features can be computed in integers."""
     kinds = [family.name]
     if isinstance(family, Network):
         layers: Sequence[Any] = family.layers_ if family.is_fitted else family.layers
@@ -217,45 +181,14 @@ def check_quantizable(family: Any, argument: str = "family") -> None:
 
 
 def quantized(network: Network, images: np.ndarray, bits: Bits, n_jobs: int = 1) -> Network:
-    """Return a network in integers, without learning anew.
-
-    Parameters
-    ----------
-    network : Network
-        See :func:`check_quantizable`.
-    images : ndarray of shape (n, H, W) or (n, H, W, C)
-        Images that say how large values become; a few hundred do.
-    bits : Bits
-    n_jobs : int, default 1
-        Threads.
-    """
+    """Return a network in integers, without learning anew."""
     features = ByteNetwork(network)
     features.quantize(bits, images, n_jobs)
     return features.family()
 
 
 class ByteNetwork:
-    """A network's features of images of bytes; see :class:`visionshare.generators.tuning.Tunable`.
-
-    Deslanting is that of integers from the beginning. After :meth:`quantize` weights, biases and
-    values are rounded in :meth:`forward`, and gradients pass the roundings unchanged, but for
-    values that are cut off.
-
-    Parameters
-    ----------
-    network : Network
-        See :func:`check_quantizable`.
-    wrap : callable, optional
-        What is made of the features that move, such as
-        :class:`visionshare.learners.fine_tuning.standardized_templates.StandardizedTemplates`.
-
-    References
-    ----------
-    Y. Bengio, N. Léonard, A. Courville, "Estimating or propagating gradients through stochastic
-    neurons for conditional computation", 2013: the straight-through estimator; B. Jacob et al.,
-    "Quantization and training of neural networks for efficient integer-arithmetic-only
-    inference", CVPR 2018, §3.
-    """
+    """A network's features of images of bytes."""
 
     def __init__(self, network: Network, wrap: Callable[[Any], Any] | None = None) -> None:
         check_quantizable(network)

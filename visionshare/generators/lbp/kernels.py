@@ -25,20 +25,11 @@ def cell_histograms(
     images: np.ndarray, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray,
     starts: np.ndarray, codes: np.ndarray, cells: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Count the codes in each cell of every image.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
-    rows, cols, weights, starts : ndarray
-        As in :class:`visionshare.generators.lbp.patterns.Circle`.
-    codes : ndarray of shape (2^points,), int64
-    cells : ndarray of shape (n_cells, 4), int64
-        First and last row (exclusive), first and last column; the circle of every pixel in them
-        lies inside the image.
-    out : ndarray of shape (n, n_cells, n_codes), int32
-        Zeros; counts are added.
-    """
+    """Count the codes in each cell of every image."""
+    # images: (n, H, W, C), uint8 or float32
+    # codes: (2^points,), int64
+    # cells: (n_cells, 4), int64
+    # out: (n, n_cells, n_codes), int32
     for i in range(len(images)):
         gray = _gray(images[i])
         for k in range(len(cells)):

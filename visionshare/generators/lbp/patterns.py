@@ -14,15 +14,7 @@ _UNIT = 4096
 
 
 class Circle(NamedTuple):
-    """Pixels whose weighted sums are the values on a circle; point p has starts[p] … of them.
-
-    Attributes
-    ----------
-    rows, cols : ndarray of shape (n_taps,), int64
-        Pixels down and to the right of the center.
-    weights : ndarray of shape (n_taps,), float32
-    starts : ndarray of shape (n_points + 1,), int64
-    """
+    """Pixels whose weighted sums are the values on a circle; point p has starts[p] … of them."""
 
     rows: np.ndarray
     cols: np.ndarray
@@ -31,14 +23,7 @@ class Circle(NamedTuple):
 
 
 def circle(radius: float, points: int) -> Circle:
-    """Return the taps of bilinear interpolation on a circle, counterclockwise from the right.
-
-    Examples
-    --------
-    >>> taps = circle(1, 4)
-    >>> taps.rows.tolist(), taps.cols.tolist(), taps.weights.tolist()
-    ([0, -1, 0, 1], [1, 0, -1, 0], [1.0, 1.0, 1.0, 1.0])
-    """
+    """Return the taps of bilinear interpolation on a circle, counterclockwise from the right."""
     angles = 2 * np.pi * np.arange(points) / points
     # Rounded, so that a point that is a pixel is one.
     down, right = np.round(-radius * np.sin(angles), 5), np.round(radius * np.cos(angles), 5)
@@ -58,22 +43,10 @@ def circle(radius: float, points: int) -> Circle:
 
 
 def codes_of_patterns(points: int, rotations: bool) -> np.ndarray:
-    """Return the code of every pattern, (2^points,) int64; bit p of a pattern is point p.
-
-    A pattern is uniform if it changes at most twice around the circle. The code of a uniform one
-    is its number of ones; with rotations, also where they begin. All others share the last code.
-
-    Parameters
-    ----------
-    points : int
-    rotations : bool
-        Whether rotated patterns are different codes.
-
-    Examples
-    --------
-    >>> codes_of_patterns(2, rotations=False).tolist(), codes_of_patterns(2, True).tolist()
-    ([0, 1, 1, 2], [0, 1, 2, 3])
-    """
+    """Return the code of every pattern, (2^points,) int64; bit p of a pattern is point p."""
+    # A pattern is uniform if it changes at most twice around the circle. The code of a uniform
+    # one is its number of ones; with rotations, also where they begin. All others share the last
+    # code.
     bits = (np.arange(2**points)[:, None] >> np.arange(points)) & 1
     changes = np.sum(bits != np.roll(bits, 1, axis=1), axis=1)
     ones = bits.sum(axis=1)

@@ -57,13 +57,7 @@ def emit_chosen(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
 
 
 def pair_masks(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Return for each row the number of its bytes, then its bytes: bit d is pair (i, i − d).
-
-    Examples
-    --------
-    >>> pair_masks(np.array([[0, 0], [2, 0], [2, 1]]), 3).tolist()
-    [1, 1, 0, 1, 6]
-    """
+    """Return for each row the number of its bytes, then its bytes: bit d is pair (i, i − d)."""
     made = []
     for i in range(n):
         distance = i - pairs[pairs[:, 0] == i, 1]

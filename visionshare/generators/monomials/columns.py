@@ -117,11 +117,9 @@ class ProductColumns(Columns):
             self._is_first.append(self._unseen((self._keys[: n + 1] + self._keys[n]) % _PRIME))
 
     def _key_of(self, j: int) -> np.uint64:
-        """Return a monomial's key: the sum of random numbers of its factors, modulo a prime.
-
-        It does not depend on their order. Two monomials that differ have the same key with a
-        chance of one in 2.3e18: of half a million, any two with one below 1e-7.
-        """
+        """Return a monomial's key: the sum of random numbers of its factors, modulo a prime."""
+        # It does not depend on their order. Two monomials that differ have the same key with a
+        # chance of one in 2.3e18: of half a million, any two with one below 1e-7.
         if j < self.d:
             return np.uint64(self._base_keys[j])
         t, s = (self._keys[number[0]] for number in self._pairs(np.array([j])))

@@ -17,17 +17,10 @@ _WIDE = 32
 def multiplied(
     values: np.ndarray, factors: np.ndarray, starts: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the product of each monomial's factors, multiplied in their order.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n_factors), float32
-    factors : ndarray of int64
-        Columns of ``values``, the monomials' one after the other.
-    starts : ndarray of shape (n_monomials + 1,), int64
-        Where each monomial's factors begin; each has one or more.
-    out : ndarray of shape (n, n_monomials), float32
-    """
+    """Write the product of each monomial's factors, multiplied in their order."""
+    # values: (n, n_factors), float32
+    # starts: (n_monomials + 1,), int64
+    # out: (n, n_monomials), float32
     for i in range(values.shape[0]):
         row, written = values[i], out[i]
         for m in range(starts.shape[0] - 1):
@@ -65,16 +58,10 @@ def weighted_products(
     values: np.ndarray, factors: np.ndarray, starts: np.ndarray, weights: np.ndarray,
     out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write sums of monomials times weights; the monomials themselves stay in a core's cache.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n_factors), float32
-    factors, starts : ndarray of int64
-        As in :func:`multiplied`.
-    weights : ndarray of shape (k, n_monomials), float32, contiguous
-    out : ndarray of shape (n, k), float32
-    """
+    """Write sums of monomials times weights; the monomials themselves stay in a core's cache."""
+    # values: (n, n_factors), float32
+    # weights: (k, n_monomials), float32, contiguous
+    # out: (n, k), float32
     n, n_factors = values.shape
     for tile in range((n + _WIDE - 1) // _WIDE):
         begin = tile * _WIDE
@@ -104,13 +91,5 @@ def _pair_products(
 def pair_products(
     columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the products of pairs of columns.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, m), float32
-    left, right : ndarray of shape (n,), int64
-        Rows of ``columns``: the two factors of each product.
-    out : ndarray of shape (n, m), float32
-    """
+    """Write the products of pairs of columns."""
     run_kernel(_pair_products, len(left), columns, left, right, out)

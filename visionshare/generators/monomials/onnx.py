@@ -18,13 +18,7 @@ _LARGEST_TABLE = 2**24
 
 
 def emit(family: Monomials, graph: Graph) -> str:
-    """Return the monomials of the features of their factors.
-
-    Raises
-    ------
-    InputError
-        If there are too many factors for a table of all monomials by the longest of them.
-    """
+    """Return the monomials of the features of their factors."""
     size = family.base_.n_features_
     longest = max(len(factors) for factors in family.factors_)
     if longest * len(family.factors_) > _LARGEST_TABLE:

@@ -16,22 +16,7 @@ _LARGEST_SUM = 2**48
 
 @dataclass(frozen=True)
 class PairTable:
-    """Weights in whole numbers, and the sums that they make of images.
-
-    Parameters
-    ----------
-    base : WholeFeatures
-        The factors.
-    pairs : ndarray of shape (p, 2)
-        Places of the factors, i and j ≤ i, row after row.
-    weights : ndarray of shape (k, p)
-        Of the pairs.
-    singles : ndarray of shape (k, n)
-        Weights of features, 2^shift times as large as a pair's.
-    shift : int
-    bits : {4, 8}
-        Of a pair's weight.
-    """
+    """Weights in whole numbers, and the sums that they make of images."""
 
     base: WholeFeatures
     pairs: np.ndarray
@@ -69,13 +54,8 @@ class PairTable:
 
 
 def by_two(integers: np.ndarray, bits: int) -> np.ndarray:
-    """Return a table of two classes at a time, value after value; of 4 bits in one byte, plus 8.
-
-    Examples
-    --------
-    >>> by_two(np.array([[1, -2], [0, 3]]), 4).tolist(), by_two(np.array([[1, -2]]), 8).tolist()
-    ([[137, 182]], [[[1, 0], [-2, 0]]])
-    """
+    """Return a table of two classes at a time, value after value."""
+    # of 4 bits in one byte, plus 8.
     k, n = integers.shape
     even = np.zeros((k + k % 2, n), np.int64)
     even[:k] = integers

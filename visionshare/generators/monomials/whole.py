@@ -37,20 +37,11 @@ _MOST_EXAMPLES = 4096
 def scores(
     family: Monomials, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
-    """Return the unit of scores; None unless all are features and products of two of them.
-
-    With W_k the weights of pairs and l_k those of features, the score of class k is
-    Σ_i f_i (l_ki + Σ_{j ≤ i} W_kij f_j): a product is never made, and a feature that is 0 costs
-    nothing. Two classes share each byte of weights of 4 bits. Where many pairs were left out, bits
-    say which are there.
-
-    Parameters
-    ----------
-    family : Monomials
-    writer : Writer
-    weights : ndarray of shape (k, n_features_)
-    intercept : ndarray of shape (k,)
-    """
+    """Return the unit of scores; None unless all are features and products of two of them."""
+    # With W_k the weights of pairs and l_k those of features, the score of class k is Σ_i f_i
+    # (l_ki + Σ_{j ≤ i} W_kij f_j): a product is never made, and a feature that is 0 costs
+    # nothing. Two classes share each byte of weights of 4 bits. Where many pairs were left out,
+    # bits say which are there.
     sizes = np.array([len(factors) for factors in family.factors_])
     if sizes.max(initial=0) > 2:
         return None
@@ -76,13 +67,7 @@ def scores(
 
 
 def joined(families: Sequence[Monomials]) -> Monomials | None:
-    """Return all monomials of one family of all factors; None where factors cannot be joined.
-
-    Parameters
-    ----------
-    families : sequence of Monomials
-        Of images of one shape.
-    """
+    """Return all monomials of one family of all factors; None where factors cannot be joined."""
     bases = [part.base_ for part in families]
     join = bases[0]._whole("joined")
     if join is None or len({type(base) for base in bases}) > 1:
@@ -119,11 +104,9 @@ def _emit_all(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
 def _whole_weights(
     family: Monomials, weights: np.ndarray, order: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pairs (p, 2) of places i and j ≤ i, weights of features (k, n) and of pairs (k, p).
-
-    Pairs stand row after row, and all weights are of whole numbers of features, in the order in
-    which they are computed.
-    """
+    """Return pairs (p, 2) of places i and j ≤ i, weights of features (k, n) and of pairs (k."""
+    # p). Pairs stand row after row, and all weights are of whole numbers of features, in the
+    # order in which they are computed.
     n, k = family.base_.n_features_, len(weights)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
@@ -163,11 +146,9 @@ def _rounded(
 def _of_all_classes(
     units: np.ndarray, integers: np.ndarray, linear: np.ndarray, top: int
 ) -> np.ndarray:
-    """Return units of classes, where those without pairs have one that suits their features.
-
-    It makes the largest weight of a feature as large as those of the other classes are, or as
-    what a pair adds to it.
-    """
+    """Return units of classes, where those without pairs have one that suits their features."""
+    # It makes the largest weight of a feature as large as those of the other classes are, or as
+    # what a pair adds to it.
     paired, largest = integers.any(axis=1), np.abs(linear).max(axis=1, initial=0)
     of_pairs = np.max(largest / units, where=paired, initial=2 ** (_LINEAR_BITS - 1) - 1)
     wanted = max(of_pairs, int(np.abs(integers).max(initial=0)) * top)

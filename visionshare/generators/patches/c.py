@@ -23,16 +23,7 @@ _TILE = 8
 
 
 class _Tables(NamedTuple):
-    """What a unit computes with.
-
-    Parameters
-    ----------
-    layout : ndarray of shape (n, 7)
-        Per feature: template, row mask and its span, column mask and its span.
-    row_masks, col_masks : ndarray of shape (masks, positions)
-        Those in use; of every feature a tile over the span ends within them.
-    taps : ndarray of shape (templates, channels, q, q)
-    """
+    """What a unit computes with."""
 
     layout: np.ndarray
     row_masks: np.ndarray
@@ -41,13 +32,7 @@ class _Tables(NamedTuple):
 
 
 def emit(family: PatchTemplates, writer: Writer) -> Unit:
-    """Return the unit of chosen templates under their masks.
-
-    Raises
-    ------
-    InputError
-        If tables are to be quantized and sums of bytes would not fit.
-    """
+    """Return the unit of chosen templates under their masks."""
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
     q, (pad_y, pad_x) = family.patch_size, family.pads_
@@ -117,11 +102,9 @@ def _rounded(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
 
 
 def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
-    """Return the tables in integers, with the shifts of responses and the scales of features.
-
-    Sums of taps and bytes are exact in 32 bits. They are shifted to 15 bits, and masks have 15
-    bits too, so that no product exceeds 30.
-    """
+    """Return the tables in integers, with the shifts of responses and the scales of features."""
+    # Sums of taps and bytes are exact in 32 bits. They are shifted to 15 bits, and masks have 15
+    # bits too, so that no product exceeds 30.
     layout = tables.layout
     taps, tap_scales = quantized_taps(tables.taps, bits)
     rows = taps.reshape(len(taps), -1)

@@ -308,11 +308,9 @@ class PatchTemplates(FeatureFamily):
         return [LayerSummary(self.name, (self.n_features_,), n, held, self.macs())]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
-
-        A mask of a chosen template adds its own cost, and the positions that no chosen mask of
-        the template reaches.
-        """
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        # A mask of a chosen template adds its own cost, and the positions that no chosen mask of
+        # the template reaches.
         taps = int(np.prod(self.templates_.shape[1:]))
         layouts = self.layout_[chosen], self.layout_[features]
         masks = self.row_masks_, self.col_masks_

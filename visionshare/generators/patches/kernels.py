@@ -27,12 +27,10 @@ ROWS = 4
 
 @njit(cache=True, nogil=True)
 def _ranges(image: np.ndarray, pad_y: int, pad_x: int, q: int, ranges: np.ndarray) -> None:
-    """Write, for each row of positions, where patches are not all zero.
-
-    A row of ``ranges`` (rows, 3) is the first position, the one after the last, and the number of
-    positions in the rows before. Rows that are pooled together share their range. A patch of zeros
-    has the response 0, which no maximum needs.
-    """
+    """Write, for each row of positions, where patches are not all zero."""
+    # A row of ``ranges`` (rows, 3) is the first position, the one after the last, and the number
+    # of positions in the rows before. Rows that are pooled together share their range. A patch of
+    # zeros has the response 0, which no maximum needs.
     height, width, channels = image.shape
     rows, total = ranges.shape[0], 0
     for y in range(0, rows, ROWS):
@@ -107,11 +105,9 @@ def _profiles(
     responses: np.ndarray,
     profiles: np.ndarray,
 ) -> None:
-    """Write, for each row mask, position x and template, the maximum over y of response × mask.
-
-    Four rows of responses at a time are computed and used by all masks while they are in the
-    first cache.
-    """
+    """Write, for each row mask, position x and template."""
+    # the maximum over y of response × mask. Four rows of responses at a time are computed and
+    # used by all masks while they are in the first cache.
     patches, responses, profiles = borrowed(patches), borrowed(responses), borrowed(profiles)
     masks, rows = borrowed(masks), ranges.shape[0]
     profiles[:] = np.float32(0)
@@ -239,23 +235,14 @@ def pool_columns(
     row_of: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write the columns of whole blocks of templates, each with all its masks, for a few images.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
-        At most TILE_IMAGES.
-    q : int
-        Patch size.
-    blocks : ndarray of shape (n_blocks, q·q·C, 16), float32
-        Templates.
-    row_masks, col_masks : ndarray of shape (widths × grid, rows) and (widths × grid, cols)
-    spans : ndarray of shape (2, widths × grid, 2), int64
-        Where each row mask, and each column mask, is not zero.
-    row_of : ndarray of int64, shape (n_blocks, 16, widths × grid, grid)
-        The row of ``out`` for each template, row mask and column of the grid; −1 to leave it out.
-    out : ndarray of shape (n_columns, n), float32, or uint16 for float16 bits
-    """
+    """Write the columns of whole blocks of templates, each with all its masks."""
+    # for a few images.
+    # images: (n, H, W, C), uint8 or float32
+    # blocks: (n_blocks, q·q·C, 16), float32
+    # row_masks, col_masks: (widths × grid, rows) and (widths × grid, cols)
+    # spans: (2, widths × grid, 2), int64
+    # row_of: int64, shape (n_blocks, 16, widths × grid, grid)
+    # out: (n_columns, n), float32, or uint16 for float16 bits
     n_blocks, _, n_rows, grid = row_of.shape
     tile = np.empty((images.shape[0], n_blocks, n_rows, grid, BLOCK), np.float32)
     _pool_tile(images, q, blocks, Masks(row_masks, col_masks), spans, tile)

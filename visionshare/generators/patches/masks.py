@@ -10,28 +10,8 @@ __all__ = ["axis_masks", "mask_spans"]
 
 
 def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -> np.ndarray:
-    """Return one-dimensional Gaussians, centered on a grid and zero where they fall below a level.
-
-    Parameters
-    ----------
-    positions : int
-        Length of the axis.
-    grid : int
-        Gaussians a width; their centers divide the axis into equal parts.
-    widths : sequence of float
-        Standard deviations, in positions.
-    cut : float
-        Level in (0, 1) below which a mask is zero; the position next to the center always stays.
-
-    Returns
-    -------
-    ndarray of shape (len(widths) · grid, positions), float32
-
-    Examples
-    --------
-    >>> axis_masks(4, 2, [1.0], 0.5).astype(float).round(2).tolist()
-    [[0.88, 0.88, 0.0, 0.0], [0.0, 0.0, 0.88, 0.88]]
-    """
+    """Return one-dimensional Gaussians."""
+    # centered on a grid and zero where they fall below a level.
     centers = (np.arange(grid) + 0.5) * positions / grid - 0.5
     distance = np.abs(np.arange(positions)[None] - centers[:, None])
     masks = []

@@ -24,10 +24,8 @@ _AT_ONCE = 64
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each.
-
-    Two windows become one where that costs no more than both: what they share is computed once.
-    """
+    """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each."""
+    # Two windows become one where that costs no more than both: what they share is computed once.
     windows, members = [r.copy() for r in rectangles], [[i] for i in range(len(rectangles))]
 
     def area(r: np.ndarray) -> int:
@@ -58,27 +56,7 @@ def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def template_windows(
     layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the windows of positions that chosen features need their templates at.
-
-    Parameters
-    ----------
-    layout : ndarray of shape (n, 3), int64
-        Template, row mask and column mask of each feature.
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-
-    Returns
-    -------
-    templates, windows : ndarray of shape (n_windows,) and (n_windows, 4), int64
-        Template and rectangle (y0, y1, x0, x1) of each window.
-    window_of, rectangles : ndarray of shape (n,) and (n, 4), int64
-        Window of each feature, and the rectangle that its mask reaches inside of it.
-
-    Examples
-    --------
-    >>> mask = np.array([[1.0, 0.5, 0.0]])
-    >>> template_windows(np.array([[2, 0, 0]]), mask, mask)[:2]
-    (array([2]), array([[0, 2, 0, 2]]))
-    """
+    """Return the windows of positions that chosen features need their templates at."""
     rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
     rectangles = np.concatenate([rows, cols], axis=1)
     templates: list[int] = []
@@ -105,18 +83,9 @@ def templates_macs(
     col_masks: np.ndarray,
     taps: int,
 ) -> int:
-    """Return the multiply-accumulates of chosen features.
-
-    A template's responses are computed once for all its masks, on rectangles that hold their
-    supports; a mask costs its support once (rows) and its width once (columns).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mask = np.array([[1.0, 0.5, 0.0]])
-    >>> templates_macs(np.array([[0, 0, 0]]), mask, mask, taps=9)
-    42
-    """
+    """Return the multiply-accumulates of chosen features."""
+    # A template's responses are computed once for all its masks, on rectangles that hold their
+    # supports; a mask costs its support once (rows) and its width once (columns).
     _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
@@ -126,10 +95,8 @@ def templates_macs(
 
 @lru_cache(maxsize=1 << 16)
 def _reached(rectangles: bytes) -> int:
-    """Return how many positions the windows of rectangles hold; (n, 4) int64 as bytes.
-
-    A search asks for the same rectangles round after round.
-    """
+    """Return how many positions the windows of rectangles hold; (n, 4) int64 as bytes."""
+    # A search asks for the same rectangles round after round.
     windows, _ = _merged(np.frombuffer(rectangles, np.int64).reshape(-1, 4))
     return int(((windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])).sum())
 
@@ -141,28 +108,7 @@ def added_templates_macs(
     col_masks: np.ndarray,
     taps: int,
 ) -> np.ndarray:
-    """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
-
-    Parameters
-    ----------
-    chosen, layout : ndarray of shape (n, 3), int64
-        Template, row mask and column mask of the chosen features and of the candidates.
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    taps : int
-        Multiply-accumulates of a response.
-
-    Returns
-    -------
-    ndarray of shape (len(layout),), int64
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mask = np.array([[1.0, 0.5, 0.0]])
-    >>> first, second = np.array([[0, 0, 0]]), np.array([[0, 0, 0], [1, 0, 0]])
-    >>> added_templates_macs(first, second, mask, mask, taps=9).tolist()
-    [6, 42]
-    """
+    """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones."""
     spans = mask_spans(row_masks), mask_spans(col_masks)
     before, added = (
         np.concatenate([spans[0][features[:, 1]], spans[1][features[:, 2]]], axis=1)
@@ -182,13 +128,8 @@ def added_templates_macs(
 
 
 def _pairs(windows: np.ndarray) -> np.ndarray:
-    """Return windows by twos of the same rectangle, (n_pairs, 2) int64, with −1 where one is left.
-
-    Examples
-    --------
-    >>> _pairs(np.array([[0, 1], [2, 1], [0, 1], [0, 1]])).tolist()
-    [[0, 2], [3, -1], [1, -1]]
-    """
+    """Return windows by twos of the same rectangle, (n_pairs, 2) int64."""
+    # with −1 where one is left.
     _, group = np.unique(windows, axis=0, return_inverse=True)
     pairs: list[tuple[int, int]] = []
     for g in range(int(group.max(initial=-1)) + 1):
@@ -198,10 +139,9 @@ def _pairs(windows: np.ndarray) -> np.ndarray:
 
 
 def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the strips of the padded image that windows (y0, y1, x0, x1) read, and each rectangle.
-
-    Both as in :class:`Tables`; a column of the padded image has ``column`` values.
-    """
+    """Return the strips of the padded image that windows (y0, y1, x0, x1) read."""
+    # and each rectangle. Both as in :class:`Tables`; a column of the padded image has ``column``
+    # values.
     widths = windows[:, 3] - windows[:, 2] + q - 1
     strips, strip = np.unique(
         np.stack([windows[:, 2], widths], axis=1), axis=0, return_inverse=True
@@ -213,15 +153,7 @@ def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.nd
 
 
 class RestrictedPlan:
-    """Everything about chosen features that does not depend on the image, made once.
-
-    Parameters
-    ----------
-    templates : ndarray of shape (n_templates, q, q, C), float32
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    layout : ndarray of shape (n_features, 3), int64
-        Template, row mask and column mask of each feature.
-    """
+    """Everything about chosen features that does not depend on the image, made once."""
 
     def __init__(
         self,
@@ -263,11 +195,9 @@ class RestrictedPlan:
     def transform_with_positions(
         self, images: np.ndarray, n_jobs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features, and where each maximum is: (n, n_features), int32.
-
-        A position is row · columns + column of the template's response; −1 where the feature
-        is 0.
-        """
+        """Return features, and where each maximum is: (n, n_features), int32."""
+        # A position is row · columns + column of the template's response; −1 where the feature is
+        # 0.
         positions = np.empty((len(images), self.n_features), np.int32)
         return self._transform(images, n_jobs, positions), positions
 

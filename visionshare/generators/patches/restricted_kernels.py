@@ -63,10 +63,8 @@ def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
 def _add_taps_of_two(
     pixels: np.ndarray, taps: np.ndarray, others: np.ndarray, out: np.ndarray, other: np.ndarray
 ) -> None:
-    """Add four neighboring taps of each of two templates at every position.
-
-    Pixels are read once for both: reading them is what a template alone waits for.
-    """
+    """Add four neighboring taps of each of two templates at every position."""
+    # Pixels are read once for both: reading them is what a template alone waits for.
     w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
     v0, v1, v2, v3 = others[0], others[1], others[2], others[3]
     for i in range(out.shape[0]):
@@ -98,10 +96,8 @@ def _respond(
 @njit(cache=True, nogil=True)
 def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
               row_mask: np.ndarray, width: int) -> int:  # fmt: skip
-    """Return row · width + column of the first position whose weighted response is the maximum.
-
-    −1 where no response is above zero. The products are those that the maximum is of.
-    """
+    """Return row · width + column of the first position whose weighted response is the maximum."""
+    # −1 where no response is above zero. The products are those that the maximum is of.
     if best <= 0:
         return -1
     for x in range(peak.shape[0]):
@@ -157,23 +153,14 @@ def chosen_features_alone(
     out: np.ndarray,
     maxima: np.ndarray,
 ) -> None:
-    """Write chosen features: a template once for all its masks, only where they reach.
-
-    One thread: for a single image another has nothing to do, and on a busy machine is waited for.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
-    packed : ndarray of int64
-        See :meth:`Tables.packed`.
-    taps : ndarray of shape (n_windows, C, q, n_taps), float32
-        Rows of each window's template, filled up with zeros to a multiple of four.
-    row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
-    out : ndarray of shape (n, n_features), float32
-    maxima : ndarray of shape (n, n_features), int32, or (0, 0)
-        Where each maximum is, row · positions + column; −1 where the feature is zero.
-        Not written when empty.
-    """
+    """Write chosen features: a template once for all its masks, only where they reach."""
+    # One thread: for a single image another has nothing to do, and on a busy machine is waited
+    # for.
+    # images: (n, H, W, C), uint8 or float32
+    # taps: (n_windows, C, q, n_taps), float32
+    # row_masks, col_masks: (n_masks, rows) and (n_masks, cols), float32
+    # out: (n, n_features), float32
+    # maxima: (n, n_features), int32, or (0, 0)
     nowhere = np.empty(0, np.int32)
     strips, windows, pairs, features = unpacked(packed)
     masks = Masks(row_masks, col_masks)

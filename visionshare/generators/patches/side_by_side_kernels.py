@@ -142,10 +142,8 @@ def _respond(
     planes: Planes, taps: np.ndarray, t: int, u: int, size: int,
     first: np.ndarray, second: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the responses of template t, and of u where that is not −1, on a window.
-
-    A row of the window has ``size`` floats in the responses.
-    """
+    """Write the responses of template t, and of u where that is not −1, on a window."""
+    # A row of the window has ``size`` floats in the responses.
     q = taps.shape[2]
     pixels, taps = borrowed(planes.pixels), borrowed(taps)
     first, second = borrowed(first), borrowed(second)
@@ -267,10 +265,8 @@ def chosen_features_side_by_side(
     out: np.ndarray,
     maxima: np.ndarray,
 ) -> None:
-    """Write chosen features: a template once for all its masks, only where they reach.
-
-    Parameters are those of ``chosen_features_alone`` of ``restricted_kernels``.
-    """
+    """Write chosen features: a template once for all its masks, only where they reach."""
+    # Parameters are those of ``chosen_features_alone`` of ``restricted_kernels``.
     for block in range((images.shape[0] + WIDE - 1) // WIDE):
         start = block * WIDE
         end = min(start + WIDE, images.shape[0])

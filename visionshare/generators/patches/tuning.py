@@ -26,33 +26,7 @@ def tunable(family: PatchTemplates) -> TunableTemplates:
 
 
 class TunableTemplates:
-    """Patch features whose templates and masks move; the supports of the masks stay the same.
-
-    Every feature gets masks of its own. What is computed, and so the cost, stays.
-
-    Parameters
-    ----------
-    family : PatchTemplates
-        Restricted to the chosen features, see :meth:`PatchTemplates.take`.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Templates (n_templates, q, q, C), each in units of its root mean square at the start, and
-        logarithms of row and column masks, (n_features, rows) and (n_features, cols).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from visionshare import PatchTemplates
-    >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
-    >>> family = PatchTemplates(3, 8, grid=2, widths=(2.0,), n_patches=500).fit(images)
-    >>> features = TunableTemplates(family.take([4, 0]))
-    >>> values, maxima = features.forward(images)
-    >>> gradients = features.backward(images, values, maxima, np.ones_like(values))
-    >>> [g.shape for g in gradients]
-    [(2, 3, 3, 1), (2, 10), (2, 10)]
-    """
+    """Patch features whose templates and masks move; the supports of the masks stay the same."""
 
     def __init__(self, family: PatchTemplates) -> None:
         self._family = copy = family.take(np.arange(family.n_features_))
@@ -89,18 +63,7 @@ class TunableTemplates:
         G: np.ndarray,
         n_jobs: int = 1,
     ) -> list[np.ndarray]:
-        """Return the gradients in the parameters of Σ_if G_if x_if, float32.
-
-        Parameters
-        ----------
-        images : ndarray
-            As handed to :meth:`forward`.
-        values, seen : ndarray of shape (n, n_features)
-            What it returned.
-        G : ndarray of shape (n, n_features)
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return the gradients in the parameters of Σ_if G_if x_if, float32."""
         from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
 
         family, raster = self._family, check_images(images, self._family.image_shape_)
@@ -127,10 +90,8 @@ class TunableTemplates:
         self, images: np.ndarray, values: np.ndarray, seen: np.ndarray, G: np.ndarray,
         n_jobs: int = 1,
     ) -> np.ndarray:  # fmt: skip
-        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32.
-
-        For images of floats, such as the maps of layers before.
-        """
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        # For images of floats, such as the maps of layers before.
         from visionshare.generators.patches.tuning_kernels import add_templates
 
         family = self._family

@@ -81,25 +81,16 @@ def template_gradients(
     col_masks: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template.
-
-    The derivative of a maximum is that of the response where it is attained, so that an image costs
-    a patch a feature.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W · C), uint8 or float32
-    maxima : ndarray of shape (n, n_features), int32
-        p_if as row · positions + column, −1 where the feature is zero.
-    G : ndarray of shape (n, n_features), float32
-        Derivatives in the features.
-    features : ndarray of shape (n_features, 3), int64
-        Features by template, each with its row mask and its column mask.
-    starts : ndarray of shape (n_templates + 1,), int64
-        Where each template's rows begin in ``features``.
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    out : ndarray of shape (n_templates, q, q · C), float32
-    """
+    """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template."""
+    # The derivative of a maximum is that of the response where it is attained, so that an image
+    # costs a patch a feature.
+    # images: (n, H, W · C), uint8 or float32
+    # maxima: (n, n_features), int32
+    # G: (n, n_features), float32
+    # features: (n_features, 3), int64
+    # starts: (n_templates + 1,), int64
+    # row_masks, col_masks: (n_masks, positions), float32
+    # out: (n_templates, q, q · C), float32
     (n, height, width), (n_templates, q, length) = images.shape, out.shape
     rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
     pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
@@ -128,10 +119,8 @@ def _list(
     maxima: np.ndarray, G: np.ndarray, features: np.ndarray, masks: Weights, positions: Positions,
     at: int, entries: Entries, n: int,
 ) -> int:  # fmt: skip
-    """List the patches that features saw of an image whose canvas begins at ``at``.
-
-    There are ``n`` entries already; returns how many there are then.
-    """
+    """List the patches that features saw of an image whose canvas begins at ``at``."""
+    # There are ``n`` entries already; returns how many there are then.
     maxima, G, features = borrowed(maxima), borrowed(G), borrowed(features)
     rows, cols = borrowed(masks.rows), borrowed(masks.cols)
     begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
@@ -151,20 +140,12 @@ def _list(
 def mask_gradients(
     values: np.ndarray, maxima: np.ndarray, G: np.ndarray, rows: np.ndarray, cols: np.ndarray
 ) -> None:
-    """Add the gradients in the logarithms of each feature's masks: Σ_i G_if x_if where it is.
-
-    A feature is proportional to the mask's value at the row, and at the column, of its maximum.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n_features), float32
-        Features x.
-    maxima : ndarray of shape (n, n_features), int32
-        Where each maximum is, row · positions + column; −1 where the feature is zero.
-    G : ndarray of shape (n, n_features), float32
-        Derivatives in the features.
-    rows, cols : ndarray of shape (n_features, positions), float32
-    """
+    """Add the gradients in the logarithms of each feature's masks: Σ_i G_if x_if where it is."""
+    # A feature is proportional to the mask's value at the row, and at the column, of its maximum.
+    # values: (n, n_features), float32
+    # maxima: (n, n_features), int32
+    # G: (n, n_features), float32
+    # rows, cols: (n_features, positions), float32
     positions = np.uint32(cols.shape[1])
     for i in range(values.shape[0]):
         for f in range(values.shape[1]):
@@ -184,19 +165,14 @@ def add_templates(
     col_masks: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write the gradients in the pixels: G_if · mask_f(p_if) · template_f at p_if, over features f.
-
-    Parameters
-    ----------
-    maxima : ndarray of shape (n, n_features), int32
-        p_if as row · positions + column, −1 where the feature is zero.
-    G : ndarray of shape (n, n_features), float32
-    templates : ndarray of shape (n_templates, q, q · C), float32
-    layout : ndarray of shape (n_features, 3), int64
-        Template, row mask and column mask of each feature.
-    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    out : ndarray of shape (n, H, W · C), float32
-    """
+    """Write the gradients in the pixels."""
+    # G_if · mask_f(p_if) · template_f at p_if, over features f.
+    # maxima: (n, n_features), int32
+    # G: (n, n_features), float32
+    # templates: (n_templates, q, q · C), float32
+    # layout: (n_features, 3), int64
+    # row_masks, col_masks: (n_masks, positions), float32
+    # out: (n, H, W · C), float32
     (n, height, width), (_, q, length) = out.shape, templates.shape
     rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
     pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)

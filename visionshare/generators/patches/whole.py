@@ -35,25 +35,7 @@ _LANES = 8
 
 @dataclass(frozen=True)
 class WholePatches:
-    """The tables of a unit.
-
-    Parameters
-    ----------
-    taps : ndarray of shape (templates, channels, q, q), int64
-    shifts : ndarray of shape (templates,)
-        Of responses, to 16 bits.
-    windows : ndarray of shape (n_windows, 6)
-        Template, first and last row, first and last column, and the features that it has; a last
-        one is that after it.
-    spans : ndarray of shape (n, 4)
-        First and last row, first and last column of each feature's mask.
-    rows, cols : list of ndarray
-        The masks there, 8 bits.
-    order : ndarray of shape (n,)
-    scales : ndarray of shape (n,)
-        Both as in :class:`WholeFeatures`.
-    pads : tuple of (int, int)
-    """
+    """The tables of a unit."""
 
     taps: np.ndarray
     shifts: np.ndarray
@@ -91,19 +73,7 @@ class WholePatches:
 
 
 def whole_patches(family: PatchTemplates, bits: int) -> WholePatches:
-    """Return the tables of chosen features.
-
-    Parameters
-    ----------
-    family : PatchTemplates
-    bits : int
-        Of a tap, at most.
-
-    Raises
-    ------
-    InputError
-        If sums over a template would not fit into 32 bits.
-    """
+    """Return the tables of chosen features."""
     templates = family.templates_.transpose(0, 3, 1, 2)
     taps, tap_scales = quantized_taps(templates, bits)
     rows = taps.reshape(len(taps), -1)
@@ -133,13 +103,7 @@ def whole_patches(family: PatchTemplates, bits: int) -> WholePatches:
 
 
 def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
-    """Return the unit of chosen features, and the same in Python.
-
-    Raises
-    ------
-    InputError
-        If sums over a template would not fit into 32 bits.
-    """
+    """Return the unit of chosen features, and the same in Python."""
     made = whole_patches(family, 8)
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
@@ -170,13 +134,8 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
 
 
 def joined(families: Sequence[PatchTemplates]) -> PatchTemplates | None:
-    """Return one family of the features of several; None where patches or masks differ in kind.
-
-    Parameters
-    ----------
-    families : sequence of PatchTemplates
-        Of images of one shape.
-    """
+    """Return one family of the features of several."""
+    # None where patches or masks differ in kind.
     first = families[0]
     if len({(part.patch_size, part.padding) for part in families}) > 1:
         return None
@@ -193,13 +152,7 @@ def joined(families: Sequence[PatchTemplates]) -> PatchTemplates | None:
 
 
 def quantized_taps(taps: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return templates as integers, small enough for sums over white images, and their scales.
-
-    Raises
-    ------
-    InputError
-        If templates are too large.
-    """
+    """Return templates as integers, small enough for sums over white images, and their scales."""
     taps = taps.astype(np.float64)
     size = np.abs(taps.reshape(len(taps), -1))
     largest = size.max(axis=1, initial=0)

@@ -28,13 +28,7 @@ class _Source(NamedTuple):
 
 
 def emit(family: SourceClassifiers, writer: Writer) -> Unit:
-    """Return the unit of chosen scores, after the units of the classifiers that give them.
-
-    Raises
-    ------
-    InputError
-        If a source is no compact classifier.
-    """
+    """Return the unit of chosen scores, after the units of the classifiers that give them."""
     numbers = np.unique(family.layout_[:, 0])
     classifiers = [_linear(family._sources[s]) for s in numbers]
     units = tuple(writer.add(classifier.family) for classifier in classifiers)

@@ -192,10 +192,8 @@ class SourceClassifiers(FeatureFamily):
         return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
-
-        Another score of a source that is used already adds nothing.
-        """
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        # Another score of a source that is used already adds nothing.
         costs = self._costs()
         costs[self.layout_[chosen, 0]] = 0
         return costs[self.layout_[features, 0]]
@@ -290,13 +288,7 @@ class SourceClassifiers(FeatureFamily):
 def _linear_sources(
     state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> tuple[tuple[int, ...], list[LinearSource]]:
-    """Return the shape of an image and the sources of a description.
-
-    Raises
-    ------
-    InputError
-        If families, weights, names and classes do not fit together.
-    """
+    """Return the shape of an image and the sources of a description."""
     shape, families = parts_from_state(state, arrays)
     listed = []
     for key in ("names", "classes"):

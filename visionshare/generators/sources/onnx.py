@@ -17,13 +17,7 @@ __all__ = ["emit"]
 
 
 def emit(family: SourceClassifiers, graph: Graph) -> str:
-    """Return the chosen scores, summed in float64 as the library sums them.
-
-    Raises
-    ------
-    InputError
-        If a source is no compact classifier.
-    """
+    """Return the chosen scores, summed in float64 as the library sums them."""
     parts = []
     for s in np.unique(family.layout_[:, 0]):
         source = family._sources[s]

@@ -27,17 +27,7 @@ class LinearScores(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearSource:
-    """Scores of a compact classifier, or of what a file kept of one.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-    weights : ndarray of shape (k, n), float32
-    intercept : ndarray of shape (k,), float32
-    name : str
-    classes : list of int or str, optional
-        What each score stands for.
-    """
+    """Scores of a compact classifier, or of what a file kept of one."""
 
     family: FeatureFamily
     weights: np.ndarray
@@ -51,10 +41,8 @@ class LinearSource:
         return len(self.weights)
 
     def scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        """Return scores (n, k), float64, feature after feature.
-
-        A matrix product may sum in another order for another number of images; this never does.
-        """
+        """Return scores (n, k), float64, feature after feature."""
+        # A matrix product may sum in another order for another number of images; this never does.
         values = self.family.transform(images, None, n_jobs).astype(np.float64)
         scores = np.tile(self.intercept.astype(np.float64), (len(values), 1))
         for j, column in enumerate(values.T):
@@ -73,20 +61,7 @@ class LinearSource:
 
 @dataclass(frozen=True, eq=False)
 class CalledSource:
-    """Scores of an estimator or a callable.
-
-    Parameters
-    ----------
-    source : object
-        The predictor itself.
-    score : callable
-        Its function of images.
-    name : str
-    classes : list, optional
-        What each score stands for.
-    n_outputs : int
-        Scores that it gave per image.
-    """
+    """Scores of an estimator or a callable."""
 
     source: Any
     score: Callable[[np.ndarray], Any]
@@ -114,21 +89,7 @@ Source = LinearSource | CalledSource
 
 
 def as_source(source: Any, images: np.ndarray) -> Source:
-    """Return a source of scores for images like these.
-
-    Parameters
-    ----------
-    source : object
-        Has ``family``, ``weights`` and ``intercept``; or ``decision_function``,
-        ``predict_proba`` or, a regressor, ``predict``; or can be called with images.
-    images : ndarray of shape (n, *shape)
-        A few, on which a source that is no compact classifier shows how many scores it has.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, takes other images, or gives something else than scores.
-    """
+    """Return a source of scores for images like these."""
     if isinstance(source, LinearScores):
         return _linear(source, images.shape[1:])
     name = str(getattr(source, "__name__", type(source).__name__))
@@ -197,13 +158,7 @@ def _of_rows(
 
 
 def _table(scores: Any, n: int, name: str) -> np.ndarray:
-    """Return scores as (n, outputs).
-
-    Raises
-    ------
-    InputError
-        If they are no finite numbers, or not one row per image.
-    """
+    """Return scores as (n, outputs)."""
     table = np.asarray(scores)
     if table.dtype.kind not in "fiub" or table.ndim not in (1, 2) or len(table) != n:
         given = f"{table.dtype} of shape {table.shape} from {name}"

@@ -18,10 +18,9 @@ __all__ = ["fill", "prefix_sums", "share_scale", "share_scales", "weight_shares"
 
 @njit(cache=True, nogil=True)
 def share_scale(share: float, noise: float, centered: bool) -> float:
-    """Return the scale of a stump that is 1 on a share of the weights; 0 where it is constant.
-
-    Mean and mean square are the share, so the variance is share · (1 − share), and the peak is 1.
-    """
+    """Return the scale of a stump that is 1 on a share of the weights; 0 where it is constant."""
+    # Mean and mean square are the share, so the variance is share · (1 − share), and the peak is
+    # 1.
     if share <= 0 or 1 - share <= noise:
         return 0.0
     return 1 / np.sqrt(share * (1 - share)) if centered else 1.0
@@ -93,10 +92,8 @@ def _prefix_sums(
 def prefix_sums(
     order: np.ndarray, rows: np.ndarray, starts: np.ndarray, counts: np.ndarray, R: np.ndarray
 ) -> np.ndarray:
-    """Return the sums of R's rows over each stump's examples, (n, k) float64.
-
-    ``rows`` are the rows of ``order`` that ``starts`` speaks of.
-    """
+    """Return the sums of R's rows over each stump's examples, (n, k) float64."""
+    # ``rows`` are the rows of ``order`` that ``starts`` speaks of.
     out = np.empty((len(counts), R.shape[1]))
     run_kernel(_prefix_sums, len(rows), order, rows, starts, counts, R, out)
     return out

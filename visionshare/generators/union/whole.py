@@ -22,18 +22,9 @@ _LARGEST_FEATURE = 255
 def scores(
     family: UnionOfFamilies, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
-    """Return the unit of scores; None unless all parts have whole numbers.
-
-    Parts of one kind, such as the members of a mean, become one family: their code and what it
-    computes of the image is there once. Parts that are whole numbers already are summed.
-
-    Parameters
-    ----------
-    family : UnionOfFamilies
-    writer : Writer
-    weights : ndarray of shape (k, n_features_)
-    intercept : ndarray of shape (k,)
-    """
+    """Return the unit of scores; None unless all parts have whole numbers."""
+    # Parts of one kind, such as the members of a mean, become one family: their code and what it
+    # computes of the image is there once. Parts that are whole numbers already are summed.
     parts = [(part, ids) for part, ids in zip(family.parts_, family._ids, strict=True) if len(ids)]
     families = [part for part, _ in parts]
     join = families[0]._whole("joined")

@@ -11,39 +11,7 @@ __all__ = ["Averages"]
 
 
 class Averages:
-    """Exponential moving averages of parameters, that can take their place.
-
-    Parameters
-    ----------
-    parameters : sequence of ndarray, float32
-        Moved in place by others.
-    decay : float
-        Of the averages, in [0, 1): about the last 1 / (1 − decay) steps count. The first steps
-        forget sooner, at (1 + t) / (10 + t). With 0 nothing is kept.
-
-    Attributes
-    ----------
-    values : list of ndarray, float32
-        The averages; none where the decay is 0.
-
-    References
-    ----------
-    B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM Journal on
-    Control and Optimization 30(4), 1992.
-
-    Examples
-    --------
-    >>> x = np.zeros(1, np.float32)
-    >>> averages = Averages([x], 0.9)
-    >>> for t in range(1, 4):
-    ...     x[:] = t
-    ...     averages.update(t)
-    >>> with averages.in_place():
-    ...     print(x.round(2))
-    [2.6]
-    >>> x
-    array([3.], dtype=float32)
-    """
+    """Exponential moving averages of parameters, that can take their place."""
 
     def __init__(self, parameters: Sequence[np.ndarray], decay: float) -> None:
         self._parameters = list(parameters) if decay else []

@@ -22,26 +22,7 @@ HEADS: tuple[str, ...] = ("linear", "products", *UNITS)
 def with_units(
     classifier: CompactClassifier, X: np.ndarray, head: str, n_units: int, random_state: int
 ) -> CompactClassifier:
-    """Return a classifier of units of another one's features, all of them drawn at random.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    X : ndarray of shape (m, n_features)
-        Its features of images that say how they are scattered.
-    head : {"hidden", "low-rank"}
-    n_units : int
-    random_state : int
-        Seed.
-
-    Examples
-    --------
-    >>> from visionshare import CompactClassifier, Pixels
-    >>> family = Pixels().fit(np.zeros((1, 2, 2)))
-    >>> linear = CompactClassifier(family, np.zeros((2, 4)), np.zeros(2), np.array(["a", "b"]))
-    >>> with_units(linear, np.eye(4), "hidden", 5, 0).macs
-    30
-    """
+    """Return a classifier of units of another one's features, all of them drawn at random."""
     from visionshare.generators.layers.network import with_units as network_with
     from visionshare.generators.layers.units.layer import drawn_units
 

@@ -15,19 +15,7 @@ __all__ = ["Batch", "TuningLoss", "log_loss"]
 
 
 class Batch(NamedTuple):
-    """What is known of the images of a step.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,), int64
-        Classes.
-    taught : ndarray of shape (k, n), optional
-        A teacher's softened probabilities.
-    mixture : Mixture, optional
-        Of the images; classes and probabilities are those before it.
-    n : int, optional
-        Images of the whole step, where these are some of them.
-    """
+    """What is known of the images of a step."""
 
     y: np.ndarray
     taught: np.ndarray | None = None
@@ -36,29 +24,7 @@ class Batch(NamedTuple):
 
 
 class TuningLoss:
-    """(1 − w) ((1 − ε) ℓ(z, y) + ε KL(uniform ‖ softmax z)) + w L(z, p), the mean of a batch.
-
-    Of an image that is a mixture, ℓ is the mixture of the losses of both classes, and p that of
-    both images' probabilities.
-
-    Parameters
-    ----------
-    settings : FineTuning
-        ε is its ``label_smoothing``, w its ``teacher_weight`` where there is a teacher.
-    class_weights : ndarray of shape (k,), optional
-        An image's loss is multiplied by that of its class; by 1 when omitted.
-
-    References
-    ----------
-    C. Szegedy et al., "Rethinking the Inception architecture for computer vision", CVPR 2016, §7.
-
-    Examples
-    --------
-    >>> loss = TuningLoss(FineTuning(label_smoothing=0.1, margin=0.0))
-    >>> _, R = loss.residual(np.zeros((2, 1)), Batch(np.array([0])))
-    >>> R.round(2).tolist()
-    [[-0.45], [0.45]]
-    """
+    """(1 − w) ((1 − ε) ℓ(z, y) + ε KL(uniform ‖ softmax z)) + w L(z, p), the mean of a batch."""
 
     def __init__(self, settings: FineTuning, class_weights: np.ndarray | None = None) -> None:
         self._class_weights = class_weights
@@ -69,15 +35,7 @@ class TuningLoss:
         self._uniform = SoftTargets(1.0)
 
     def residual(self, Z: np.ndarray, batch: Batch) -> tuple[float, np.ndarray]:
-        """Return the mean loss of scores, and its derivative in them, (k, n).
-
-        Parameters
-        ----------
-        Z : ndarray of shape (k, n)
-            Scores.
-        batch : Batch
-            Their images.
-        """
+        """Return the mean loss of scores, and its derivative in them, (k, n)."""
         omega, taught = self._weights(batch.y, batch.n), batch.taught
         value, R = self._of_labels(Z, batch, omega)
         if self._smoothing:
@@ -118,12 +76,6 @@ def _weighted(
 
 
 def log_loss(Z: np.ndarray, y: np.ndarray) -> float:
-    """Return the sum of the log-losses of scores (k, m) for classes (m,).
-
-    Examples
-    --------
-    >>> round(log_loss(np.zeros((4, 2)), np.array([0, 3])), 3)
-    2.773
-    """
+    """Return the sum of the log-losses of scores (k, m) for classes (m,)."""
     scores = Z.astype(np.float64)
     return float(np.sum(logsumexp(scores, axis=0) - scores[y, np.arange(len(y))]))

@@ -10,51 +10,23 @@ __all__ = ["Mixture"]
 
 
 class Mixture(NamedTuple):
-    """Which images of a batch are mixed, and how much of each remains.
-
-    Attributes
-    ----------
-    partners : ndarray of shape (n,), int64
-        The image of the batch that each is mixed with.
-    shares : ndarray of shape (n,), float64
-        λ, the fraction of the image itself, at least ½.
-
-    References
-    ----------
-    H. Zhang, M. Cisse, Y. Dauphin, D. Lopez-Paz, "mixup: beyond empirical risk minimization",
-    ICLR 2018.
-
-    Examples
-    --------
-    >>> halves = Mixture(np.array([1, 0]), np.array([0.5, 0.75]))
-    >>> halves.of(np.array([[0, 8], [100, 255]], np.uint8)).tolist()
-    [[50, 132], [75, 193]]
-    """
+    """Which images of a batch are mixed, and how much of each remains."""
 
     partners: np.ndarray
     shares: np.ndarray
 
     @classmethod
     def drawn(cls, n: int, alpha: float, rng: np.random.Generator) -> Mixture:
-        """Return a mixture of n images at random.
-
-        Parameters
-        ----------
-        n : int
-        alpha : float
-            Both parameters of the Beta distribution of λ, above 0.
-        rng : Generator
-        """
+        """Return a mixture of n images at random."""
         partners, shares = rng.permutation(n), rng.beta(alpha, alpha, n)
         # The pairs are random: the larger fraction may as well be the first one's, whose class
         # remains that of the mixture.
         return cls(partners, np.maximum(shares, 1 - shares))
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """Return the mixtures of values (n, …): whole numbers rounded, in their type, or floats.
-
-        Bytes remain bytes: features see what they will see in use, whatever their families accept.
-        """
+        """Return the mixtures of values (n, …)."""
+        # whole numbers rounded, in their type, or floats. Bytes remain bytes: features see what
+        # they will see in use, whatever their families accept.
         shares = self.shares.astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
         mixed = shares * values + (1 - shares) * values[self.partners]
         return np.rint(mixed).astype(values.dtype) if values.dtype.kind in "iu" else mixed

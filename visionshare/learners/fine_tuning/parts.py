@@ -34,13 +34,7 @@ class Teacher(Protocol):
 
 
 def order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
-    """Return where each of our classes is among a teacher's.
-
-    Raises
-    ------
-    InputError
-        If they are not the same classes.
-    """
+    """Return where each of our classes is among a teacher's."""
     position = {name: i for i, name in enumerate(theirs.tolist())}
     if set(position) != set(ours.tolist()):
         given = f"classes {quoted(theirs)}"
@@ -49,32 +43,13 @@ def order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
 
 
 class TuningPart:
-    """Some of the training images and their classes, as they travel to where they are used.
-
-    Parameters
-    ----------
-    images : ndarray or callable
-        A callable returns those of an epoch, from 0.
-    y : ndarray of int64
-        Numbers of their classes.
-    """
+    """Some of the training images and their classes, as they travel to where they are used."""
 
     def __init__(self, images: np.ndarray | Callable[[int], np.ndarray], y: np.ndarray) -> None:
         self.images, self.y = images, y
 
     def of_epoch(self, epoch: int) -> np.ndarray:
-        """Return an epoch's images.
-
-        Raises
-        ------
-        InputError
-            If they are not as many as the classes.
-
-        Examples
-        --------
-        >>> TuningPart(np.zeros((2, 1, 1)), np.array([0, 1])).of_epoch(3).shape
-        (2, 1, 1)
-        """
+        """Return an epoch's images."""
         images = np.asarray(self.images(epoch) if callable(self.images) else self.images)
         if len(images) != len(self.y):
             raise InputError("images", len(images), f"{len(self.y)} images, as many as labels")
@@ -82,27 +57,7 @@ class TuningPart:
 
 
 class PartSplit:
-    """Which images of a part train, and which validate.
-
-    Parameters
-    ----------
-    number : int
-        Of the part: its draws are its own.
-    n : int
-        Images.
-    settings : FineTuning
-
-    Attributes
-    ----------
-    training, validation : ndarray of int
-        Ascending.
-
-    Examples
-    --------
-    >>> split = PartSplit(0, 20, FineTuning())
-    >>> len(split.training), len(split.validation)
-    (19, 1)
-    """
+    """Which images of a part train, and which validate."""
 
     def __init__(self, number: int, n: int, settings: FineTuning) -> None:
         order = np.random.default_rng([settings.random_state, 1, number]).permutation(n)
@@ -123,13 +78,7 @@ class PartSplit:
 
 
 def check_parts(parts: Sequence[TuningPart], settings: FineTuning) -> np.ndarray:
-    """Return how many images of each part train.
-
-    Raises
-    ------
-    InputError
-        If none does.
-    """
+    """Return how many images of each part train."""
     n = np.array([len(PartSplit(i, len(p.y), settings).training) for i, p in enumerate(parts)])
     if n.sum() == 0:
         accepted = "a smaller one: no image is left to train on"
@@ -138,37 +87,15 @@ def check_parts(parts: Sequence[TuningPart], settings: FineTuning) -> np.ndarray
 
 
 def batch_bounds(sizes: np.ndarray, batch: int) -> np.ndarray:
-    """Return where each part's share of each step begins, and the last ends, (parts, steps + 1).
-
-    Each step has about ``batch`` images, of each part in proportion to what it has.
-
-    Parameters
-    ----------
-    sizes : ndarray of int
-        Training images of each part.
-    batch : int
-
-    Examples
-    --------
-    >>> batch_bounds(np.array([5, 4]), 4).tolist()
-    [[0, 2, 4, 5], [0, 1, 3, 4]]
-    >>> batch_bounds(np.array([9]), 4).tolist()
-    [[0, 4, 8, 9]]
-    """
+    """Return where each part's share of each step begins, and the last ends, (parts."""
+    # steps + 1). Each step has about ``batch`` images, of each part in proportion to what it has.
     total = int(sizes.sum())
     ends = np.minimum(np.arange(-(-total // batch) + 1) * batch, total)
     return np.asarray(sizes[:, None] * ends // total)
 
 
 class TrainingPart:
-    """A part in use: its images of the current epoch, and what a teacher says of them.
-
-    Parameters
-    ----------
-    number : int
-    part : TuningPart
-    settings : FineTuning
-    """
+    """A part in use: its images of the current epoch, and what a teacher says of them."""
 
     def __init__(self, number: int, part: TuningPart, settings: FineTuning) -> None:
         self.y, self._part = part.y, part

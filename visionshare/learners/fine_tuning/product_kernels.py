@@ -28,15 +28,7 @@ def _form_matrices(
 
 
 def form_matrices(Q: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
-    """Write the symmetric matrices of Σ_{i≤j} Q_ij s_ij x_i x_j.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (k, n(n+1)/2), float32
-        In the order of ``np.triu_indices``.
-    scale : ndarray of shape (n(n+1)/2,), float32
-    out : ndarray of shape (k, n, n), float32
-    """
+    """Write the symmetric matrices of Σ_{i≤j} Q_ij s_ij x_i x_j."""
     run_kernel(_form_matrices, len(Q), Q, scale, out)
 
 
@@ -54,16 +46,8 @@ def _quadratic_forms(
 
 
 def quadratic_forms(X: np.ndarray, A: np.ndarray, Y: np.ndarray, out: np.ndarray) -> None:
-    """Write Y_q = X A_q and add x_iᵀ A_q x_i to ``out``.
-
-    A class is one thread's, so that the bits do not depend on the number of threads.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n), float32
-    A, Y : ndarray of shape (k, n, n) and (k, m, n), float32
-    out : ndarray of shape (k, m), float32
-    """
+    """Write Y_q = X A_q and add x_iᵀ A_q x_i to ``out``."""
+    # A class is one thread's, so that the bits do not depend on the number of threads.
     run_kernel(_quadratic_forms, len(A), X, A, Y, out)
 
 
@@ -92,16 +76,7 @@ def _form_gradients(
 def quadratic_gradients(
     X: np.ndarray, Y: np.ndarray, R: np.ndarray, G: np.ndarray, D: np.ndarray
 ) -> None:
-    """Write the derivatives of Σ_q Σ_i R_qi x_iᵀ A_q x_i: D_q in A_q; add those in X to G.
-
-    Parameters
-    ----------
-    X, G : ndarray of shape (m, n), float32
-    Y : ndarray of shape (k, m, n), float32
-        X A_q, as :func:`quadratic_forms` left it; used up.
-    R : ndarray of shape (k, m), float32
-    D : ndarray of shape (k, n, n), float32
-    """
+    """Write the derivatives of Σ_q Σ_i R_qi x_iᵀ A_q x_i: D_q in A_q; add those in X to G."""
     run_kernel(_example_gradients, len(X), Y, R, G)
     # From here on Y is written over.
     run_kernel(_form_gradients, len(R), X, Y, R, D)
@@ -129,13 +104,5 @@ def _pair_weights(
 def pair_weights(
     D: np.ndarray, scale: np.ndarray, offset: np.ndarray, total: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the derivatives in Q: s_ij (D_qij − o_ij Σ_i R_qi).
-
-    Parameters
-    ----------
-    D : ndarray of shape (k, n, n), float32
-    scale, offset : ndarray of shape (n(n+1)/2,), float32
-    total : ndarray of shape (k,), float32
-    out : ndarray of shape (k, n(n+1)/2), float32
-    """
+    """Write the derivatives in Q: s_ij (D_qij − o_ij Σ_i R_qi)."""
     run_kernel(_pair_weights, len(D), D, scale, offset, total, out)

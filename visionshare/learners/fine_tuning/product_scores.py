@@ -21,26 +21,7 @@ _FLAT = 1e-6
 
 @dataclass
 class ProductScores:
-    """z = W x̃ + Q p̃ + c, x̃ the standardized features and p̃ their standardized products.
-
-    The products are never written down: a class's part of them is a quadratic form in x̃.
-
-    Offsets and scales are measured once and then stay: they are a metric in which all weights
-    can move at similar rates.
-
-    Attributes
-    ----------
-    W : ndarray of shape (k, n), float32
-    Q : ndarray of shape (k, n(n+1)/2), float32
-        Weights of the products x̃_i x̃_j, i ≤ j, in the order of ``np.triu_indices``; (k, 0) leaves
-        the products out.
-    c : ndarray of shape (k,), float32
-    offset, scale : ndarray of shape (n,), float32
-        x̃ = (x − offset) · scale.
-    product_offset, product_scale : ndarray of shape (n(n+1)/2,), float32
-    kept : ndarray of shape (n(n+1)/2,), bool
-        Products that count.
-    """
+    """z = W x̃ + Q p̃ + c, x̃ the standardized features and p̃ their standardized products."""
 
     W: np.ndarray
     Q: np.ndarray
@@ -57,18 +38,7 @@ class ProductScores:
     def start(
         cls, weights: np.ndarray, intercept: np.ndarray, X: np.ndarray, products: bool
     ) -> ProductScores:
-        """Return the scores of a linear classifier, with products that do not count yet.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (k, n)
-            Of unstandardized features.
-        intercept : ndarray of shape (k,)
-        X : ndarray of shape (m, n)
-            Features of examples that say how they are scattered.
-        products : bool
-            Whether products take part.
-        """
+        """Return the scores of a linear classifier, with products that do not count yet."""
         k, n = weights.shape
         mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         flat = deviation**2 <= _FLAT * np.mean(np.square(X), axis=0)
@@ -117,15 +87,7 @@ class ProductScores:
         return Z, Y
 
     def take(self, features: np.ndarray, X: np.ndarray) -> ProductScores:
-        """Return the scores of some of the features, the others at their means.
-
-        Parameters
-        ----------
-        features : ndarray of int
-            Which, ascending.
-        X : ndarray of shape (m, n)
-            Standardized features of examples that say where the others' means are.
-        """
+        """Return the scores of some of the features, the others at their means."""
         n = self.W.shape[1]
         others = np.setdiff1d(np.arange(n), features)
         c = self.c + self.W[:, others] @ X[:, others].mean(axis=0, dtype=np.float64)
@@ -138,16 +100,9 @@ class ProductScores:
         )  # fmt: skip
 
     def sizes(self, X: np.ndarray) -> np.ndarray:
-        """Return how much each feature moves the scores of examples, (n,), float64.
-
-        The norm over classes of its weights, times its deviation; what all classes share moves
-        nothing. Its products count with it.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, n)
-            Standardized features.
-        """
+        """Return how much each feature moves the scores of examples, (n,), float64."""
+        # The norm over classes of its weights, times its deviation; what all classes share moves
+        # nothing. Its products count with it.
         n = self.W.shape[1]
         alone = np.square(self.W - self.W.mean(axis=0)).sum(axis=0, dtype=np.float64)
         spreads = alone * X.var(axis=0, dtype=np.float64)
@@ -176,23 +131,7 @@ class ProductScores:
     def gradients(
         self, X: np.ndarray, Y: np.ndarray, R: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the gradients of Σ R · Z.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, n)
-            Standardized features.
-        Y : ndarray
-            What :meth:`scores` returned with their scores; used up.
-        R : ndarray of shape (k, m), float32
-
-        Returns
-        -------
-        ndarray of shape (m, n)
-            In the unstandardized features.
-        list of ndarray
-            In W, c and Q.
-        """
+        """Return the gradients of Σ R · Z."""
         G = np.ascontiguousarray(R.T @ self.used_weights)
         total, dQ = R.sum(axis=1), np.empty_like(self.Q)
         if self.Q.size:

@@ -25,26 +25,7 @@ class WholeWeights(NamedTuple):
 
 
 class QuantizedScores(ProductScores):
-    """z = W x̃ + c with W rounded, so that scores of whole features are whole numbers.
-
-    All weights have one exponent, less that of their feature. What rounding adds to the scores of
-    the mean features goes out through the intercepts. Gradients pass the rounding unchanged.
-
-    Parameters
-    ----------
-    latent : ProductScores
-        Of no products: its arrays move on.
-    exponents : ndarray of shape (n,), int
-        Of the features.
-    bits : {8, 4, 2, "ternary"}
-
-    Examples
-    --------
-    >>> latent = ProductScores.start(np.array([[0.9, -0.2]]), np.zeros(1), np.eye(2), False)
-    >>> scores = QuantizedScores(latent, np.array([0, 0]), "ternary")
-    >>> scores.whole().weights.tolist()
-    [[1, 0]]
-    """
+    """z = W x̃ + c with W rounded, so that scores of whole features are whole numbers."""
 
     def __init__(self, latent: ProductScores, exponents: np.ndarray, bits: int | str) -> None:
         super().__init__(
@@ -76,13 +57,7 @@ class QuantizedScores(ProductScores):
         return np.asarray(weights / scale, np.float32)
 
     def whole(self) -> WholeWeights:
-        """Return whole weights (k, n) and intercepts (k,), int64.
-
-        Raises
-        ------
-        InputError
-            If a score could be more than 2^24, beyond which floats of 32 bits are not exact.
-        """
+        """Return whole weights (k, n) and intercepts (k,), int64."""
         row = self._unstandardized().reshape(1, -1)
         weights = self._numbers.weights.whole(row).reshape(self.W.shape)
         rounded = self._numbers.weights(row).reshape(self.W.shape).astype(np.float64)

@@ -15,40 +15,7 @@ _SHORTEST = 1e-8
 
 
 class StandardizedTemplates:
-    """Features whose templates move as directions of zero mean, each with a gain.
-
-    A template is w = g · √d · (v − mean v) / ‖v − mean v‖ for d taps; the steps move v and g. The
-    length of v does not matter, so that steps turn a template by less the longer it has moved, and
-    all layers learn at one rate. No image or batch is measured, and the templates w are all that a
-    classifier keeps: nothing is computed for it later.
-
-    Parameters
-    ----------
-    features : Tunable
-        With ``templates``, the positions of those parameters that are templates.
-
-    Attributes
-    ----------
-    parameters : list of ndarray, float32
-        Those of the features, v in place of templates w; then gains (n,), one array for each. v has
-        a mean square of 2/d at the start, as units have: a rate turns all layers alike.
-
-    References
-    ----------
-    S. Qiao, H. Wang, C. Liu, W. Shen, A. Yuille, "Micro-batch training with batch-channel
-    normalization and weight standardization", 2019, equations 3 to 5; T. Salimans, D. P. Kingma,
-    "Weight normalization", NIPS 2016, equation 2: the gains.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from visionshare import Network, Templates
-    >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
-    >>> pool = Network([Templates(2, 3, n_patches=500), Templates(4, 3, grid=2, n_patches=500)])
-    >>> features = StandardizedTemplates(pool.fit(images).tunable())
-    >>> [p.shape for p in features.parameters]
-    [(2, 3, 3, 1), (2,), (4, 3, 3, 2), (4,), (2,), (4,)]
-    """
+    """Features whose templates move as directions of zero mean, each with a gain."""
 
     def __init__(self, features: Tunable) -> None:
         self._features, self._templates = features, tuple(features.templates)
@@ -91,10 +58,8 @@ class StandardizedTemplates:
     def quantize(
         self, bits: Any, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
-        """Round the features' parameters from now on; those that move here stay as they are.
-
-        See :class:`visionshare.generators.tuning.QuantizableTunable`.
-        """
+        """Round the features' parameters from now on; those that move here stay as they are."""
+        # See :class:`visionshare.generators.tuning.QuantizableTunable`.
         features = cast("QuantizableTunable", self._features)
         return features.quantize(bits, images, exponents, n_jobs)
 

@@ -70,19 +70,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What all processes know: where fine-tuning begins, and how large all parts are.
-
-    Attributes
-    ----------
-    classifier : CompactClassifier
-    settings : FineTuning
-    teacher : Teacher or None
-    class_weights : ndarray of shape (k,), or None
-    sizes : ndarray of int
-        Training images of each part.
-    n_images : int
-        Of all parts, those that validate too.
-    """
+    """What all processes know: where fine-tuning begins, and how large all parts are."""
 
     classifier: CompactClassifier
     settings: FineTuning
@@ -115,17 +103,8 @@ class _Pass:
 def tuned(
     group: ProcessGroup, parts: Mapping[int, TuningPart], tuning: Tuning, n_jobs: int
 ) -> Generator[Any, list[Epoch], None]:
-    """Yield the run's identity; sent the epochs so far, those that follow, then the classifier.
-
-    Parameters
-    ----------
-    group : ProcessGroup
-    parts : mapping of int to TuningPart
-        That this process has.
-    tuning : Tuning
-    n_jobs : int
-        Threads.
-    """
+    """Yield the run's identity."""
+    # sent the epochs so far, those that follow, then the classifier.
     own = {i: TrainingPart(i, part, tuning.settings) for i, part in parts.items()}
     steps = Steps(tuning, own, group, n_jobs)
     history = list((yield steps.identity()))
@@ -301,15 +280,7 @@ class Steps:
         self._moved()
 
     def _pass(self, epoch: int) -> tuple[float, float, dict[int, np.ndarray]]:
-        """Take the steps of an epoch.
-
-        Returns
-        -------
-        loss, error : float
-            Of the training images, each before its step.
-        scores : dict of int to ndarray
-            Of each part here, (k, m), in the order of the epoch.
-        """
+        """Take the steps of an epoch."""
         settings, steps = self.settings, self._bounds.shape[1] - 1
         passes = {i: self._part_pass(part, epoch) for i, part in self.parts.items()}
         for s in range(steps):
@@ -364,11 +335,9 @@ class Steps:
         self.averages.update(self.adam.steps)
 
     def _judged(self, epoch: int, scores: dict[int, np.ndarray]) -> tuple[float, float]:
-        """Return the error on the validation images, and the temperature of the last epoch.
-
-        Without validation images the scores of before the steps do: they are those of the
-        parameters that moved, and of the images themselves.
-        """
+        """Return the error on the validation images, and the temperature of the last epoch."""
+        # Without validation images the scores of before the steps do: they are those of the
+        # parameters that moved, and of the images themselves.
         last = epoch + 1 == self.settings.epochs
         alike = not (self.settings.mixup or self.settings.averaging)
         validates = self._sizes.sum() < self._n_images
@@ -397,10 +366,8 @@ class Steps:
         return wrong, fit_temperature(counted, true, np.ones(len(true)))
 
     def _choose_averages(self, epoch: int, validates: bool) -> None:
-        """Have the averages go on from the parameters where these have the smaller loss.
-
-        An average of numbers that are rounded may be rounded to what no step has seen.
-        """
+        """Have the averages go on from the parameters where these have the smaller loss."""
+        # An average of numbers that are rounded may be rounded to what no step has seen.
         losses = {}
         for number, part in self.parts.items():
             rows = self._judging(part, validates)

@@ -129,13 +129,7 @@ def _parts_of(
     images: Images | Sequence[Images],
     labels: np.ndarray | Sequence[np.ndarray],
 ) -> list[TuningPart]:
-    """Return the parts of the images, with numbers of classes.
-
-    Raises
-    ------
-    InputError
-        If labels are missing, or are no classes of the classifier.
-    """
+    """Return the parts of the images, with numbers of classes."""
     several = isinstance(images, list)
     parts: list[Any] = images if isinstance(images, list) else [images]
     lists: list[Any] = list(labels) if several else [labels]

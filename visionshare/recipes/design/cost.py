@@ -18,17 +18,7 @@ _FLOAT, _ID = 4, 8
 
 @dataclass(frozen=True)
 class Cost:
-    """What prediction costs.
-
-    Attributes
-    ----------
-    macs : int
-        Multiply-accumulates per image.
-    parameters : int
-        Numbers that are learned, as ``CompactClassifier.n_parameters``.
-    nbytes : int
-        Bytes of all arrays, as ``CompactClassifier.nbytes``: those, masks, and where features are.
-    """
+    """What prediction costs."""
 
     macs: int
     parameters: int
@@ -83,25 +73,7 @@ def cost_of(
     max_products: int | None = None,
     members: int = 1,
 ) -> Cost:
-    """Return what the classifiers of a structure cost, those that lack no template.
-
-    Parameters
-    ----------
-    structure : Structure
-        That fits the images.
-    raster : tuple of int
-        Rows, columns and channels of an image.
-    n_classes : int
-    max_products : int, optional
-        Of the head "products"; all products of pairs when omitted.
-    members : int, default 1
-        Classifiers of the structure whose scores have the mean.
-
-    Examples
-    --------
-    >>> cost_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5)
-    Cost(macs=3440, parameters=305, nbytes=1540)
-    """
+    """Return what the classifiers of a structure cost, those that lack no template."""
     height, width, channels = raster
     macs = MACS_PER_VALUE * height * width * channels if structure.deslanted else 0
     macs += structure.channels_macs(raster)
@@ -145,22 +117,7 @@ def _cost_of_head(structure: Structure, n_classes: int, max_products: int | None
 
 
 def flash_of(structure: Structure, raster: tuple[int, int, int], n_classes: int, bits: Bits) -> int:
-    """Return about the flash of a structure's classifiers in whole numbers, code included.
-
-    Parameters
-    ----------
-    structure : Structure
-        That fits the images, without channels and products.
-    raster : tuple of int
-        Rows, columns and channels of an image.
-    n_classes : int
-    bits : Bits
-
-    Examples
-    --------
-    >>> flash_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5, Bits(4, 4))
-    1370
-    """
+    """Return about the flash of a structure's classifiers in whole numbers, code included."""
     rasters, tables = structure.rasters(raster), []
     for layer, below in zip(structure.layers, rasters, strict=False):
         tables.append(TableSize(layer.n_maps, layer.size**2 * below[2], bits.templates))

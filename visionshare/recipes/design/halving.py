@@ -31,40 +31,14 @@ class Next:
 
 
 def rung_epochs(most: int, n_rungs: int, reduction: int, least: int = 1) -> tuple[int, ...]:
-    """Return the epochs of each rung; rungs of as many epochs are one.
-
-    Examples
-    --------
-    >>> rung_epochs(20, 3, 3)
-    (2, 7, 20)
-    >>> rung_epochs(2, 3, 3)
-    (1, 2)
-    """
+    """Return the epochs of each rung; rungs of as many epochs are one."""
     epochs = {max(least, round(most / reduction**k)) for k in range(n_rungs)}
     return tuple(sorted(epochs))
 
 
 @dataclass(frozen=True)
 class Halving:
-    """The rule of what is trained next.
-
-    Attributes
-    ----------
-    epochs : tuple of int
-        Of each rung.
-    reduction : int
-        One of so many structures of a rung is trained on the next.
-    seconds : float, optional
-        Budget of time.
-    n_structures : int, optional
-        Structures at most.
-
-    Examples
-    --------
-    >>> rule = Halving((1, 3), 3, n_structures=2)
-    >>> rule.next([], 0.0)
-    Next(number=0, rung=0)
-    """
+    """The rule of what is trained next."""
 
     epochs: tuple[int, ...]
     reduction: int
@@ -72,19 +46,9 @@ class Halving:
     n_structures: int | None = None
 
     def next(self, trials: Sequence[Trial], elapsed: float, has_more: bool = True) -> Next | None:
-        """Return what to train next; None at the end.
-
-        Promotions go before new structures. Where no new one is to come, a rung's best goes on
-        even if there are fewer than ``reduction``.
-
-        Parameters
-        ----------
-        trials : sequence of Trial
-        elapsed : float
-            Seconds that have passed.
-        has_more : bool, default True
-            Whether there is another structure to begin with.
-        """
+        """Return what to train next; None at the end."""
+        # Promotions go before new structures. Where no new one is to come, a rung's best goes on
+        # even if there are fewer than ``reduction``.
         number = sum(trial.rung == 0 for trial in trials)
         if number == 0:
             # Without any there would be no recipe, however little time there is.
@@ -116,10 +80,9 @@ class Halving:
         return trial.seconds_per_epoch * self.epochs[rung]
 
     def _new_fits(self, trials: Sequence[Trial], left: float) -> bool:
-        """Return whether a new structure leaves the time to train the best one on all rungs.
-
-        That time is at most half of all: a search of few seconds still tries several structures.
-        """
+        """Return whether a new structure leaves the time to train the best one on all rungs."""
+        # That time is at most half of all: a search of few seconds still tries several
+        # structures.
         if self.seconds is None:
             return True
         first = [trial.seconds for trial in trials if trial.rung == 0]

@@ -27,14 +27,7 @@ class _Drawn(NamedTuple):
 
 
 def draw_structure(design: Design, rng: np.random.Generator) -> Structure:
-    """Return a structure at random, whether it fits anything or not.
-
-    Examples
-    --------
-    >>> drawn = draw_structure(Design(n_layers=(1,), n_maps=(4,)), np.random.default_rng(0))
-    >>> [layer.n_maps for layer in drawn.layers]
-    [4]
-    """
+    """Return a structure at random, whether it fits anything or not."""
 
     def one(values: Sequence[T]) -> T:
         return values[int(rng.integers(len(values)))]
@@ -57,27 +50,7 @@ def draw_structure(design: Design, rng: np.random.Generator) -> Structure:
 
 
 class Proposals:
-    """Different structures within a budget, by number; what was learned from others plays no part.
-
-    Parameters
-    ----------
-    design : Design
-    budget : Budget
-    raster : tuple of int
-        Rows, columns and channels of an image.
-    n_classes : int
-    max_products : int, optional
-        Of the head "products".
-    seed : int, default 0
-
-    Examples
-    --------
-    >>> proposals = Proposals(Design(), Budget(macs=20_000), (8, 8, 1), 10)
-    >>> proposals[5] == Proposals(Design(), Budget(macs=20_000), (8, 8, 1), 10)[5]
-    True
-    >>> proposals[5].cost.macs <= 20_000
-    True
-    """
+    """Different structures within a budget, by number."""
 
     def __init__(
         self,
@@ -95,13 +68,7 @@ class Proposals:
         self._rest = self._draws(np.random.default_rng([seed, 3]))
 
     def __getitem__(self, number: int) -> _Drawn:
-        """Return a structure and its cost.
-
-        Raises
-        ------
-        IndexError
-            If there are fewer.
-        """
+        """Return a structure and its cost."""
         while len(self._known) <= number:
             drawn = next(self._rest, None)
             if drawn is None:
@@ -118,13 +85,7 @@ class Proposals:
         return True
 
     def check(self) -> None:
-        """Check that there is a structure at all.
-
-        Raises
-        ------
-        InputError
-            If none fits the images or the budget.
-        """
+        """Check that there is a structure at all."""
         if self.has(0):
             return
         (height, width, _), *_ = self._images

@@ -273,13 +273,7 @@ class _Loop:
         return float(np.mean(classifier.predict(held_out.images, self._run.jobs) != truth))
 
     def _check_failures(self) -> None:
-        """Stop where nothing has been trained to its end.
-
-        Raises
-        ------
-        DataError
-            After some structures; with what the last one met.
-        """
+        """Stop where nothing has been trained to its end."""
         trials = self._table.trials
         if len(trials) >= _FAILURES:
             raise DataError(f"none of {len(trials)} structures could be trained: {_last(trials)}")

@@ -18,65 +18,7 @@ MOST_LAYERS = 2
 
 @dataclass(frozen=True)
 class Design:
-    """What the design of a structure may vary, and how structures are tried.
-
-    A structure is drawn by drawing one value of each list, and one for each layer of maps;
-    structures that do not fit the images or the budget are never trained.
-
-    Attributes
-    ----------
-    n_layers : sequence of int
-        Layers of learned maps under the templates, each 0 to 2.
-    n_maps, map_sizes, pools : sequence of int
-        Of each such layer: maps, side of their templates, side of the cells whose maximum is kept.
-    patch_sizes, n_templates, grids : sequence of int
-        Side of the templates whose maxima are the features; how many of them are chosen, which
-        is the learner's number of rounds; and cells a side, of each of which a template has
-        a feature.
-    heads : sequence of str
-        What follows the features, see :class:`visionshare.learners.FineTuning`.
-    n_units : sequence of int
-        Units of the heads "hidden" and "low-rank".
-    deslanted : sequence of bool
-        Whether the slant of each image is taken out first.
-    channels : sequence of sequences of str
-        Channels of the image that the first layer sees, see :class:`visionshare.Channels`; an
-        empty list for the image itself.
-    max_features : int, default 600
-        Templates times cells at most: the time of choosing them grows with their third power.
-    least_use : float, default 0.25
-        Fraction of the tightest budget that a structure has to use. Small structures are many,
-        and rarely the best.
-    templates_per_round : int, default 2
-        Templates of the pool for each that is chosen.
-    search_images : int, default 2000
-        Training images at most that choose the templates.
-    n_patches : int, default 20_000
-        Patches drawn for the templates of each layer.
-    images : int, default 10_000
-        Training images at most that trials train on.
-    held_out : float, default 1/6
-        Fraction of the training images by which all trials are compared; a recipe's own
-        ``data.held_out`` goes before it.
-    n_rungs : int, default 3
-        The last rung has the recipe's epochs, and each before it 1 / ``reduction`` of the next.
-    reduction : int, default 3
-        One of so many structures of a rung is trained on the next.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
-
-    Examples
-    --------
-    >>> Design(n_layers=(1,), heads=("linear",)).reduction
-    3
-    >>> Design(n_layers=(3,))
-    Traceback (most recent call last):
-        ...
-    visionshare.errors.InputError: n_layers: got 3; accepted: whole numbers from 0 to 2
-    """
+    """What the design of a structure may vary, and how structures are tried."""
 
     n_layers: tuple[int, ...] = (0, 1, 2)
     n_maps: tuple[int, ...] = (4, 6, 8, 12, 16, 24, 32)

@@ -16,13 +16,7 @@ _N_ORIENTATIONS = 6
 
 @dataclass(frozen=True)
 class MapLayer:
-    """A layer of learned maps: how many, the side of their templates, and that of their cells.
-
-    Examples
-    --------
-    >>> str(MapLayer(8, 3, 2)), MapLayer(8, 3, 2).seen((28, 28, 1))
-    ('8 maps 3x3/2', (13, 13, 8))
-    """
+    """A layer of learned maps: how many, the side of their templates, and that of their cells."""
 
     n_maps: int
     size: int
@@ -39,31 +33,7 @@ class MapLayer:
 
 @dataclass(frozen=True)
 class Structure:
-    """What a classifier is made of, before anything is learned.
-
-    Attributes
-    ----------
-    layers : tuple of MapLayer
-        From the image on; none where templates see the image itself.
-    patch_size, n_templates, grid : int
-        Of the templates on the last maps: side, number, and cells a side.
-    head : str
-        A name of :data:`visionshare.learners.fine_tuning.heads.HEADS`.
-    n_units : int
-        Of a head of units; 0 for others.
-    deslanted : bool
-    channels : tuple of str
-        Of :class:`visionshare.Channels`, which the first layer sees; none where it sees the
-        image itself. Not of images without slant.
-
-    Examples
-    --------
-    >>> structure = Structure((MapLayer(4, 5, 2),), 3, 48, 2, "hidden", 24, False)
-    >>> print(structure)
-    4 maps 5x5/2, 48 templates 3x3 in 2x2 cells, 24 hidden units
-    >>> structure.fits((28, 28, 1)), structure.fits((8, 8, 1))
-    (True, False)
-    """
+    """What a classifier is made of, before anything is learned."""
 
     layers: tuple[MapLayer, ...]
     patch_size: int
@@ -99,13 +69,7 @@ class Structure:
         return rasters
 
     def seen(self, raster: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Return rows, columns and channels of what the first layer sees of an image.
-
-        Examples
-        --------
-        >>> Structure((), 3, 8, 2, "linear", 0, False, ("orientations",)).seen((9, 9, 1))
-        (9, 9, 6)
-        """
+        """Return rows, columns and channels of what the first layer sees of an image."""
         rows, cols, _ = raster
         if not self.channels:
             return raster
@@ -123,10 +87,8 @@ class Structure:
         return rows - self.patch_size + 1, cols - self.patch_size + 1
 
     def fits(self, raster: tuple[int, int, int]) -> bool:
-        """Return whether maps of an image have a pixel, and each cell a position of its own.
-
-        Images have to have the channels too.
-        """
+        """Return whether maps of an image have a pixel, and each cell a position of its own."""
+        # Images have to have the channels too.
         colors = any(name in COLORS and name != "gray" for name in self.channels)
         lacking = (colors and raster[2] != 3) or (bool(self.channels) and raster[2] not in (1, 3))
         if lacking or (self.channels and self.deslanted):
@@ -134,15 +96,7 @@ class Structure:
         return min(self.positions(raster)) >= self.grid
 
     def features(self, templates_per_round: int, n_patches: int) -> dict[str, Any]:
-        """Return the section [features] of a recipe.
-
-        Parameters
-        ----------
-        templates_per_round : int
-            Templates of the pool for each that is chosen.
-        n_patches : int
-            Patches drawn for the templates of each layer.
-        """
+        """Return the section [features] of a recipe."""
         layers: list[dict[str, Any]] = []
         if self.channels:
             own = {"channels": list(self.channels), "n_orientations": _N_ORIENTATIONS}

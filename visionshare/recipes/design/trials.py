@@ -40,22 +40,7 @@ _MOST_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class Trial:
-    """A structure that was trained for the epochs of a rung.
-
-    Attributes
-    ----------
-    number : int
-        Of the structure, among the proposals.
-    rung, epochs : int
-    structure : Structure
-    cost : Cost
-    error : float or None
-        Fraction of the held-out images that got a wrong class; None where training failed.
-    seconds, seconds_per_epoch : float
-        All of it, and an epoch of the fine-tuning.
-    problem : str or None
-        Why training failed.
-    """
+    """A structure that was trained for the epochs of a rung."""
 
     number: int
     rung: int
@@ -82,18 +67,7 @@ def best_trial(trials: Sequence[Trial]) -> Trial | None:
 
 @dataclass
 class Table:
-    """The trials of a design, kept in a file.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-    identity : str
-        Of recipe, budget and images: trials of others are refused.
-    about : mapping
-        Plain values about all trials, for readers of the file.
-    trials : list of Trial
-        In the order in which they were trained.
-    """
+    """The trials of a design, kept in a file."""
 
     folder: Path
     identity: str
@@ -119,13 +93,7 @@ class Table:
         write_text(self.folder / TABLE, json.dumps(values, indent=1) + "\n")
 
     def read(self) -> None:
-        """Read the trials of an earlier call, where there are any.
-
-        Raises
-        ------
-        InputError
-            If they are those of another design, or the file is damaged.
-        """
+        """Read the trials of an earlier call, where there are any."""
         file = self.folder / TABLE
         if not file.exists():
             return
@@ -174,15 +142,7 @@ def _values(file: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def design_folder(out: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder a design's own while a block runs; others are kept out of it.
-
-    Raises
-    ------
-    InputError
-        If the folder holds what no design left.
-    StoreError
-        If another process designs in it.
-    """
+    """Make a folder a design's own while a block runs; others are kept out of it."""
     with locked_folder(Path(out), LOCK, _check) as folder:
         yield folder
 

@@ -20,13 +20,7 @@ _LONGEST_NAME = 100
 
 
 def check_base(recipe: Recipe) -> None:
-    """Check that a recipe can have its structure replaced.
-
-    Raises
-    ------
-    RecipeError
-        If it has another learner, or sections that would make the classifier another one.
-    """
+    """Check that a recipe can have its structure replaced."""
     if recipe.learner.kind != DEFAULT_LEARNER:
         given = recipe.learner.kind
         raise RecipeError(f"design: needs learner.kind = {DEFAULT_LEARNER!r} (got {given!r})")
@@ -40,23 +34,7 @@ def check_base(recipe: Recipe) -> None:
 
 
 def recipe_of(base: Recipe, structure: Structure, design: Design) -> Recipe:
-    """Return a recipe with another structure, complete.
-
-    Parameters
-    ----------
-    base : Recipe
-        Says everything else. Without [fine_tuning] it gets one.
-    structure : Structure
-    design : Design
-        Says how the templates are chosen.
-
-    Examples
-    --------
-    >>> from visionshare.recipes import load_recipe
-    >>> structure = Structure((), 3, 10, 2, "linear", 0, False)
-    >>> recipe_of(load_recipe("digits"), structure, Design()).learner.rounds
-    10
-    """
+    """Return a recipe with another structure, complete."""
     values = _plain(base.model_dump(exclude_unset=True))
     values.pop("design", None)
     values["name"] = f"{base.name[: _LONGEST_NAME - 9]}-designed"
@@ -75,11 +53,9 @@ def recipe_of(base: Recipe, structure: Structure, design: Design) -> Recipe:
 
 
 def trial_recipe(recipe: Recipe, design: Design, epochs: int) -> Recipe:
-    """Return a complete recipe on the images and with the epochs of a trial.
-
-    Parameters are not averaged: over the few steps of a trial the average would reach back to
-    where it began.
-    """
+    """Return a complete recipe on the images and with the epochs of a trial."""
+    # Parameters are not averaged: over the few steps of a trial the average would reach back to
+    # where it began.
     data, tuning = recipe.data, recipe.fine_tuning
     images = {
         "held_out": data.held_out or design.held_out,
@@ -102,25 +78,7 @@ def _plain(value: Any) -> Any:
 
 
 def toml_text(recipe: Recipe, remarks: Sequence[str] = ()) -> str:
-    """Return a recipe as TOML: what it says, not what is a default.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    remarks : sequence of str
-        Lines before it, as comments.
-
-    Raises
-    ------
-    InputError
-        If a text of it is no Unicode, as some names of files are not.
-
-    Examples
-    --------
-    >>> from visionshare.recipes import load_recipe
-    >>> print(toml_text(load_recipe("digits"), ["Found."]).splitlines()[0])
-    # Found.
-    """
+    """Return a recipe as TOML: what it says, not what is a default."""
     values = _plain(recipe.model_dump(exclude_unset=True))
     lines = [f"# {remark}" for remark in remarks] + _table(values, ())
     text = "\n".join(lines) + "\n"

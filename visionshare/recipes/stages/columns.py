@@ -52,13 +52,7 @@ def check_columns(recipe: Recipe, family: Any) -> None:
 
 
 def check_partitions(recipe: Recipe, learner: Any) -> None:
-    """Check that a learner and its search take columns in partitions, before any work.
-
-    Raises
-    ------
-    RecipeError
-        If they do not.
-    """
+    """Check that a learner and its search take columns in partitions, before any work."""
     if not getattr(learner, "takes_partitions", False):
         said = f"learner.kind: {recipe.learner.kind!r} takes no columns in partitions"
         raise RecipeError(f"{said}, such as those of a cluster; {_taking()} do")
@@ -76,14 +70,7 @@ def _taking() -> str:
 
 
 def searches_at_most(recipe: Recipe) -> int:
-    """Return how often a learner may search before it ends.
-
-    Examples
-    --------
-    >>> from visionshare.recipes import load_recipe
-    >>> searches_at_most(load_recipe("digits"))
-    60
-    """
+    """Return how often a learner may search before it ends."""
     learner = recipe.learner
     template = getattr(learner, "learner", None) or learner
     rounds = getattr(learner, "rounds", 1) + getattr(template, "n_backward", 0)
@@ -94,23 +81,7 @@ def searches_at_most(recipe: Recipe) -> int:
 
 
 def make_columns(run: Run, family: Any, pictures: ImageSet | StoredPictures) -> tuple[Any, Any]:
-    """Return columns for the recipe's learner, and the features whose columns they are.
-
-    Parameters
-    ----------
-    run : Run
-        Columns that do not fit into memory are kept in its folder.
-    family : FeatureFamily
-        Fitted.
-    pictures : ImageSet or StoredPictures
-        That train.
-
-    Returns
-    -------
-    columns : Columns
-    features : FeatureFamily or Draws
-        What the learner's ``to_classifier`` takes features from.
-    """
+    """Return columns for the recipe's learner, and the features whose columns they are."""
     store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
     # Those of an earlier member, or of a trial that failed, are gone.
     hold("columns", 0)

@@ -12,23 +12,7 @@ __all__ = ["learning_bytes", "tuning_bytes"]
 
 
 def learning_bytes(recipe: Recipe, shape: tuple[int, int], itemsize: int, n_classes: int) -> float:
-    """Return what a learner needs: columns it has chosen, scores, and samples of a screening.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    shape : tuple of int
-        Examples and columns.
-    itemsize : int
-        Bytes of a value of the columns.
-    n_classes : int
-
-    Examples
-    --------
-    >>> from visionshare.recipes import load_recipe
-    >>> learning_bytes(load_recipe("digits"), (1000, 500), 2, 10) < 4 << 20
-    True
-    """
+    """Return what a learner needs: columns it has chosen, scores, and samples of a screening."""
     m, d = shape
     learner = recipe.learner
     template = getattr(learner, "learner", None) or learner
@@ -50,17 +34,8 @@ def learning_bytes(recipe: Recipe, shape: tuple[int, int], itemsize: int, n_clas
 def tuning_bytes(
     classifier: CompactClassifier, settings: FineTuning, images: np.ndarray, deformed: bool
 ) -> float:
-    """Return what fine-tuning needs: the layers of a batch, and an epoch's copies of the images.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    settings : FineTuning
-    images : ndarray
-        All training images.
-    deformed : bool
-        Whether each epoch has copies of its own.
-    """
+    """Return what fine-tuning needs."""
+    # the layers of a batch, and an epoch's copies of the images.
     batch = min(settings.batch, len(images)) * bytes_per_image(classifier.family)
     # The copies of an epoch are made while those of the last one are there.
     return batch + (2.0 * images.nbytes if deformed else 0)

@@ -16,18 +16,7 @@ __all__ = ["Evaluation", "evaluate", "with_test_errors"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A classifier on test images.
-
-    Attributes
-    ----------
-    predicted : ndarray of shape (n,)
-        Classes.
-    errors : int or None
-    error_rate : float or None
-        None without a test image.
-    early_exit : ExitFigures, optional
-        What early exit does there, where the classifier has a rule.
-    """
+    """A classifier on test images."""
 
     predicted: np.ndarray
     errors: int | None
@@ -36,16 +25,7 @@ class Evaluation:
 
 
 def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Evaluation:
-    """Return how good a classifier is on test images.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-    test : ImageSet
-        May be empty.
-    jobs : int, default 1
-        Threads.
-    """
+    """Return how good a classifier is on test images."""
     if len(test) == 0:
         return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
     truth = np.asarray(test.classes)[test.labels]

@@ -20,20 +20,7 @@ __all__ = ["with_exits"]
 
 
 def with_exits(run: Run, classifier: CompactClassifier, images: RunImages) -> CompactClassifier:
-    """Return the classifier with the rule that the validation images give.
-
-    Parameters
-    ----------
-    run : Run
-    classifier : CompactClassifier
-        With a learning path.
-    images : RunImages
-
-    Raises
-    ------
-    MemoryLimitError
-        If the features of these images do not fit.
-    """
+    """Return the classifier with the rule that the validation images give."""
     section = run.recipe.early_exit
     if section is None:
         return classifier

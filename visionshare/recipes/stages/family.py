@@ -15,13 +15,7 @@ __all__ = ["fitted_family"]
 
 
 def fitted_family(recipe: Recipe, images: RunImages, sources: Sequence[LinearSource] = ()) -> Any:
-    """Return the recipe's pool, fitted; scores of source classifiers are features too.
-
-    Raises
-    ------
-    RecipeError, DataError
-        If the pool is unknown, or the sources take images of another shape.
-    """
+    """Return the recipe's pool, fitted; scores of source classifiers are features too."""
     family = read_pool(recipe.features, recipe.seed)
     if sources:
         from visionshare.generators.union import UnionOfFamilies

@@ -33,22 +33,7 @@ _FEW = 32
 def within_flash(
     recipe: Recipe, settings: FineTuning, classifier: CompactClassifier, images: np.ndarray
 ) -> CompactClassifier:
-    """Return the classifier of as many rounds as fit, before it is fine-tuned.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Nothing is done unless its section [quantization] has ``max_flash``.
-    settings : FineTuning
-    classifier : CompactClassifier
-        Of chosen features.
-    images : ndarray
-
-    Raises
-    ------
-    BudgetError
-        If no round fits.
-    """
+    """Return the classifier of as many rounds as fit, before it is fine-tuned."""
     limit = _limit(recipe)
     if limit is None:
         return classifier
@@ -72,13 +57,7 @@ def within_flash(
 
 
 def check_flash(recipe: Recipe, classifier: CompactClassifier) -> CompactClassifier:
-    """Return a classifier that was fine-tuned, if it fits.
-
-    Raises
-    ------
-    BudgetError
-        If it does not.
-    """
+    """Return a classifier that was fine-tuned, if it fits."""
     limit = _limit(recipe)
     if limit is not None:
         flash = flash_bytes(classifier)

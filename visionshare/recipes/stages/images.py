@@ -50,27 +50,7 @@ _COPIED_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class RunImages:
-    """The images of a run.
-
-    Attributes
-    ----------
-    training : ImageSet
-        The originals, and after them their deformed copies.
-    test : ImageSet
-        Empty where no image is left for it.
-    n_originals : int
-    test_origin : {"given", "held out", "none"}, default "given"
-        Where the test images come from.
-    notes : tuple of str
-        What a user should know of the pictures, as sentences.
-    stored : StoredPictures, optional
-        The training pictures, where they stay in storage; ``training`` is then a sample of them,
-        to which families are fitted.
-    values : TrainingValues, optional
-        The values of the images, for the classifier's file; None where they are no bytes.
-    validation : ImageSet, optional
-        Images that the source names for validation, where they were asked for.
-    """
+    """The images of a run."""
 
     training: ImageSet
     test: ImageSet
@@ -103,15 +83,8 @@ def preprocessing_of(recipe: Recipe) -> Preprocessing:
 def load_split(
     recipe: Recipe, data_dir: Path | None, jobs: int = 1, validates: bool = False
 ) -> SplitImages:
-    """Return all training and test images of the recipe's data, and where the latter come from.
-
-    Raises
-    ------
-    DataError
-        If the source is missing, foreign or broken.
-    RecipeError
-        If a setting of the data is not used.
-    """
+    """Return all training and test images of the recipe's data."""
+    # and where the latter come from.
     data, steps = recipe.data, preprocessing_of(recipe)
     _check_source(recipe)
     size = None if data.height is None or data.width is None else (data.height, data.width)
@@ -156,19 +129,7 @@ def _check_source(recipe: Recipe) -> None:
 
 
 def prepare_images(run: Run, validates: bool = False) -> RunImages:
-    """Return the images that the recipe asks for.
-
-    Parameters
-    ----------
-    run : Run
-    validates : bool, default False
-        Return the pictures that the source names for validation, too.
-
-    Raises
-    ------
-    DataError, RecipeError, InputError
-        If the data is missing or does not fit the recipe.
-    """
+    """Return the images that the recipe asks for."""
     recipe, data = run.recipe, run.recipe.data
     if names_storage(data.source):
         return _stored_images(run)
@@ -254,13 +215,7 @@ def _numbered(images: ImageSet) -> ImageSet:
 
 
 def _taken(images: ImageSet, numbers: ImageSet) -> ImageSet:
-    """Return the images with some numbers, copied where they are not all of them.
-
-    Raises
-    ------
-    MemoryLimitError
-        If there is no room for the copies.
-    """
+    """Return the images with some numbers, copied where they are not all of them."""
     ids, values = numbers.images[:, 0], images.images
     if len(ids) < len(values) or (np.diff(ids) != 1).any():
         ways = "fewer images (data.limit, data.per_class), smaller ones (data.height, data.width)"
@@ -288,18 +243,7 @@ def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
 def deformed_copies(
     images: np.ndarray, recipe: Recipe, first: int, n: int, jobs: int = 1
 ) -> np.ndarray:
-    """Return copies of images, (n · images, …), deformed as the recipe says.
-
-    Parameters
-    ----------
-    images : ndarray of shape (m, H, W) or (m, H, W, C)
-    recipe : Recipe
-        With deformations.
-    first, n : int
-        Number of the first copy, and how many.
-    jobs : int, default 1
-        Threads.
-    """
+    """Return copies of images, (n · images, …), deformed as the recipe says."""
     assert recipe.deformations is not None
     return copies_of(images, recipe.deformations.build(), recipe.seed, first, n, jobs)
 
@@ -347,11 +291,9 @@ def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPicture
 
 
 def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
-    """Return which training images do not train: a fraction of each class, with their copies.
-
-    Equal images count as copies, but for those in storage. The mask shows where others may stop
-    early; it is empty where the recipe has no early exit.
-    """
+    """Return which training images do not train: a fraction of each class, with their copies."""
+    # Equal images count as copies, but for those in storage. The mask shows where others may stop
+    # early; it is empty where the recipe has no early exit.
     n = images.n_originals if images.stored is None else len(images.stored)
     mask = np.zeros(n, bool)
     if recipe.early_exit is not None:

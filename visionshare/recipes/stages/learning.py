@@ -30,29 +30,7 @@ def learn_classifier(
     metadata: dict[str, Any] | None = None,
     validation: np.ndarray | None = None,
 ) -> CompactClassifier:
-    """Return the classifier that a learner finds.
-
-    Parameters
-    ----------
-    learner : estimator
-        Unfitted.
-    columns : Columns
-    features : FeatureFamily or Draws
-        What the columns are of.
-    labels : ndarray of shape (m,)
-        Indexes into ``names``.
-    names : sequence of str
-        Classes.
-    metadata : dict, optional
-        Plain values that the classifier keeps.
-    validation : ndarray of bool, shape (m,), optional
-        Examples that do not train, for learners that validate their rounds.
-
-    Raises
-    ------
-    InputError
-        If the data does not fit the learner, or no feature was chosen.
-    """
+    """Return the classifier that a learner finds."""
     options = {} if validation is None else {"validation": validation}
     weights = getattr(learner, "class_weight", None)
     if isinstance(weights, Mapping):

@@ -36,17 +36,7 @@ def learn_members(
     sources: Sequence[LinearSource] = (),
     teacher: CompactClassifier | None = None,
 ) -> CompactClassifier:
-    """Return the classifier whose scores are the mean of those of the recipe's members.
-
-    Parameters
-    ----------
-    run : Run
-    images : RunImages
-    sources : sequence of LinearSource, optional
-        Their scores are features too.
-    teacher : CompactClassifier, optional
-        Teaches in the fine-tuning.
-    """
+    """Return the classifier whose scores are the mean of those of the recipe's members."""
     members = []
     for number in range(run.recipe.members):
         member = run.member(number)
@@ -65,15 +55,7 @@ def learn_members(
 def choose_features(
     run: Run, images: RunImages, sources: Sequence[LinearSource] = ()
 ) -> CompactClassifier:
-    """Return a classifier of the features that the learner chooses; columns are freed.
-
-    Parameters
-    ----------
-    run : Run
-    images : RunImages
-    sources : sequence of LinearSource, optional
-        Their scores are features too.
-    """
+    """Return a classifier of the features that the learner chooses; columns are freed."""
     recipe, training = run.recipe, images.training
     with run.clock("features"):
         family = fitted_family(recipe, images, sources)
@@ -108,10 +90,8 @@ def choose_features(
 
 
 def teacher_recipe(recipe: Recipe) -> Recipe | None:
-    """Return the recipe of the teachers; None without a teacher.
-
-    Settings missing in ``[teacher]`` are those of the recipe; the seed is the next one.
-    """
+    """Return the recipe of the teachers; None without a teacher."""
+    # Settings missing in ``[teacher]`` are those of the recipe; the seed is the next one.
     part = recipe.teacher
     if part is None:
         return None

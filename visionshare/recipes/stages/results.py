@@ -79,17 +79,7 @@ def write_results(
     images: RunImages,
     evaluation: Evaluation,
 ) -> dict[str, Any]:
-    """Write classifier, card, path, report and figures, each file atomically; return figures.
-
-    Parameters
-    ----------
-    run : Run
-    out : pathlib.Path
-        Folder.
-    classifier : CompactClassifier
-    images : RunImages
-    evaluation : Evaluation
-    """
+    """Write classifier, card, path, report and figures, each file atomically; return figures."""
     figures = figures_of(run, classifier, images, evaluation)
     classifier.save(out / "classifier.safetensors", card=figures)
     write_text(out / "path.csv", path_table(classifier))
@@ -110,16 +100,7 @@ def write_learning_curve(
     figures: Mapping[str, Any],
     points: Sequence[CurvePoint],
 ) -> dict[str, Any]:
-    """Write report and figures once more, with a learning curve; return the figures.
-
-    Parameters
-    ----------
-    run, out, classifier, images
-        As of :func:`write_results`.
-    figures : mapping
-        That it returned.
-    points : sequence of CurvePoint
-    """
+    """Write report and figures once more, with a learning curve; return the figures."""
     with_curve = {**figures, "learning_curve": [point._asdict() for point in points]}
     _write_report(run, out, classifier, images, with_curve, points)
     write_text(out / "metrics.json", json.dumps(with_curve, indent=2) + "\n")

@@ -12,15 +12,7 @@ __all__ = ["sparsified"]
 
 
 def sparsified(run: Run, classifier: CompactClassifier, images: np.ndarray) -> CompactClassifier:
-    """Return the classifier with the features that the recipe's draws leave.
-
-    Parameters
-    ----------
-    run : Run
-    classifier : CompactClassifier
-    images : ndarray
-        Training images, which show how large each feature becomes.
-    """
+    """Return the classifier with the features that the recipe's draws leave."""
     section = run.recipe.sparsify
     if section is None:
         return classifier

@@ -34,31 +34,13 @@ _SAMPLE = 10_000
 
 
 def names_storage(source: str) -> bool:
-    """Return whether a source of data says files that are read by partitions.
-
-    A URL, a pattern, or a Zarr group; one file or folder of this machine is read whole.
-
-    Examples
-    --------
-    >>> [names_storage(source) for source in ("s3://bucket/train.tar", "shards/*.tar", "a.tar")]
-    [True, True, False]
-    """
+    """Return whether a source of data says files that are read by partitions."""
+    # A URL, a pattern, or a Zarr group; one file or folder of this machine is read whole.
     return is_url(source) or glob.has_magic(source) or is_zarr(source)
 
 
 def split_files(source: str) -> tuple[list[str], list[str]]:
-    """Return the files that train, and those that test, by the words of their names.
-
-    Parameters
-    ----------
-    source : str
-        Path, URL or pattern.
-
-    Raises
-    ------
-    DataError
-        If there is no file that trains.
-    """
+    """Return the files that train, and those that test, by the words of their names."""
     parts: dict[bool, list[str]] = {True: [], False: []}
     for name in stored_files(source):
         words = re.split(r"[^a-z]+", PurePosixPath(name).name.lower())
@@ -71,14 +53,7 @@ def split_files(source: str) -> tuple[list[str], list[str]]:
 
 
 class StoredImages:
-    """Images of some files: read when they are first asked for, then kept by that process.
-
-    Parameters
-    ----------
-    stored : StoredPictures
-    n_jobs : int
-        Threads that decode.
-    """
+    """Images of some files: read when they are first asked for, then kept by that process."""
 
     def __init__(self, stored: StoredPictures, n_jobs: int) -> None:
         self._stored, self._n_jobs = stored, n_jobs
@@ -96,18 +71,7 @@ class StoredImages:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a survey of storage has found.
-
-    Attributes
-    ----------
-    stored : StoredPictures
-        The training pictures.
-    sample : ImageSet
-        Some of them.
-    test : ImageSet
-        All test pictures; none where no file tests.
-    notes : tuple of str
-    """
+    """What a survey of storage has found."""
 
     stored: StoredPictures
     sample: ImageSet
@@ -116,24 +80,7 @@ class Survey:
 
 
 def survey_storage(data: Any, steps: Preprocessing, mapper: Any = None, jobs: int = 1) -> Survey:
-    """Survey the files of a recipe's data, and read a sample and the test pictures.
-
-    Parameters
-    ----------
-    data : DataPart
-    steps : Preprocessing
-    mapper : Mapper, optional
-        Has workers survey the files.
-    jobs : int, default 1
-        Threads.
-
-    Raises
-    ------
-    DataError
-        If there are no files, or one cannot be read.
-    MemoryLimitError
-        If the test pictures do not fit.
-    """
+    """Survey the files of a recipe's data, and read a sample and the test pictures."""
     train, test = split_files(data.source)
     options: dict[str, Any] = {"skip_broken": data.skip_broken}
     if mapper is not None:
@@ -155,17 +102,7 @@ def survey_storage(data: Any, steps: Preprocessing, mapper: Any = None, jobs: in
 
 
 def check_stored(recipe: Any) -> None:
-    """Check before any work that pictures of storage can train a recipe.
-
-    Parameters
-    ----------
-    recipe : Recipe
-
-    Raises
-    ------
-    RecipeError
-        If a setting needs all pictures in one place, or their size is not said.
-    """
+    """Check before any work that pictures of storage can train a recipe."""
     data, needs = recipe.data, "not with pictures that stay in storage"
     if data.height is None:
         raise RecipeError("data.height: pictures of storage need a size (--size 32)")

@@ -31,13 +31,7 @@ _SEED_BITS = 32
 
 
 def check_tuning(recipe: Recipe, family: Any) -> None:
-    """Check before any work that a recipe's classifier can be fine-tuned, if it asks for it.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or the family's parameters cannot move.
-    """
+    """Check before any work that a recipe's classifier can be fine-tuned, if it asks for it."""
     if recipe.fine_tuning is not None:
         settings = _settings(recipe)
         family.check_tunable()
@@ -58,21 +52,7 @@ def fine_tuned(
     images: RunImages,
     teacher: CompactClassifier | None = None,
 ) -> CompactClassifier:
-    """Return the classifier after the epochs that the recipe asks for.
-
-    Parameters
-    ----------
-    run : Run
-        Its folder ``epochs`` keeps what a resumed run needs.
-    classifier : CompactClassifier
-    images : RunImages
-    teacher : CompactClassifier, optional
-
-    Raises
-    ------
-    BudgetError
-        If it does not fit into the flash that the recipe allows.
-    """
+    """Return the classifier after the epochs that the recipe asks for."""
     recipe, training = run.recipe, images.training
     if recipe.fine_tuning is None:
         return classifier

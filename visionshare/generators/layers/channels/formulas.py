@@ -25,22 +25,7 @@ GRADIENTS = ("magnitude", "orientations")
 
 
 class Formulas(NamedTuple):
-    """Channels of images of C values per pixel, as the kernel reads them.
-
-    Attributes
-    ----------
-    colors : ndarray of shape (n_colors, C), float32
-        Weights of the values of a pixel, one row for each map of colors.
-    color_maps : ndarray of shape (n_colors,), int64
-        Number of each of these maps.
-    magnitude_map : int
-        Number of the map of magnitudes; −1 for none.
-    orientations : ndarray of shape (n_orientations, 2, 2), float32
-        See :func:`orientation_tables`; empty where no orientation is asked for.
-    orientation_map : int
-        Number of the first map of orientations.
-    n_maps : int
-    """
+    """Channels of images of C values per pixel, as the kernel reads them."""
 
     colors: np.ndarray
     color_maps: np.ndarray
@@ -56,13 +41,7 @@ class Formulas(NamedTuple):
 
 
 def channel_names(channels: Sequence[str], n_orientations: int) -> list[str]:
-    """Return a name for each map.
-
-    Examples
-    --------
-    >>> channel_names(("gray", "orientations"), 2)
-    ['gray', 'orientations 0', 'orientations 1']
-    """
+    """Return a name for each map."""
     names: list[str] = []
     for channel in channels:
         n = n_orientations if channel == "orientations" else len(COLORS.get(channel, (0,)))
@@ -71,13 +50,7 @@ def channel_names(channels: Sequence[str], n_orientations: int) -> list[str]:
 
 
 def formulas(channels: Sequence[str], n_orientations: int, n_values: int) -> Formulas:
-    """Return the tables of channels of images of ``n_values`` per pixel.
-
-    Examples
-    --------
-    >>> formulas(("gray", "magnitude"), 6, 3).colors.tolist()
-    [[0.30078125, 0.5859375, 0.11328125]]
-    """
+    """Return the tables of channels of images of ``n_values`` per pixel."""
     colors: list[tuple[float, ...]] = []
     color_maps: list[int] = []
     firsts: dict[str, int] = {}
@@ -103,23 +76,11 @@ def formulas(channels: Sequence[str], n_orientations: int, n_values: int) -> For
 
 
 def orientation_tables(n: int) -> np.ndarray:
-    """Return two linear functions of a gradient for each of ``n`` orientations.
-
-    A gradient is the sum of multiples of the two directions that it lies between, of those at the
-    angles kπ/n and their opposites. The multiple of direction k, or of its opposite, is
-    max(0, min(a, b), min(−a, −b)): a is 0 at the direction before, b at the one after, and both
-    are 1 at the direction itself.
-
-    Returns
-    -------
-    ndarray of shape (n, 2, 2), float32
-        Weights of the derivatives along x and y in a, and in b.
-
-    Examples
-    --------
-    >>> (orientation_tables(2) + 0).tolist()
-    [[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]]
-    """
+    """Return two linear functions of a gradient for each of ``n`` orientations."""
+    # A gradient is the sum of multiples of the two directions that it lies between, of those at
+    # the angles kπ/n and their opposites. The multiple of direction k, or of its opposite, is
+    # max(0, min(a, b), min(−a, −b)): a is 0 at the direction before, b at the one after, and both
+    # are 1 at the direction itself.
     angles = np.arange(-1, n + 1) * np.pi / max(1, n)
     # A direction along an axis has an exact 0.
     x, y = (

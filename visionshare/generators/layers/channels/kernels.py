@@ -19,19 +19,7 @@ HEADER = 11
 def channels_forward(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the channels of an image.
-
-    Parameters
-    ----------
-    x : ndarray of float32
-        One image, flattened: bytes as they are.
-    unit : float32
-        What its values are multiplied with: 1/255 for bytes, otherwise 1.
-    ints, floats : ndarray
-        See :meth:`visionshare.generators.layers.channels.layer.ChannelLayer.code`.
-    out : ndarray of float32
-        The maps, (rows, columns, maps) flattened.
-    """
+    """Write the channels of an image."""
     x, floats, out = borrowed(x), borrowed(floats), borrowed(out)
     height, width, n_values = ints[0], ints[1], ints[2]
     n_colors, n_orientations, pool, window = ints[6], ints[7], ints[8], ints[9]

@@ -36,19 +36,7 @@ _KNOWN = (*COLORS, *GRADIENTS)
 
 @dataclass(frozen=True, eq=False)
 class ChannelLayer(Fitted):
-    """Channels of images.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    channels, n_orientations, pool, normalization, window, epsilon
-        As in :class:`Channels`.
-
-    Raises
-    ------
-    InputError
-        If such images have no such channels, or are smaller than a cell.
-    """
+    """Channels of images."""
 
     kind: ClassVar[str] = "channels"
     in_shape: Shape
@@ -88,11 +76,9 @@ class ChannelLayer(Fitted):
         return np.float32(self.epsilon / unit), np.float32(of_maps / self.pool**2)
 
     def macs(self, outputs: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates per image of all maps.
-
-        A gradient counts 2 for each value of a pixel, and 2 for each square; an orientation 4; a
-        mean over a window twice its side; a division 1; a cell 1 for each pixel and 1 more.
-        """
+        """Return the multiply-accumulates per image of all maps."""
+        # A gradient counts 2 for each value of a pixel, and 2 for each square; an orientation 4;
+        # a mean over a window twice its side; a division 1; a cell 1 for each pixel and 1 more.
         tables = self.formulas
         height, width, n_values = self.in_shape
         weights = tables.colors
@@ -128,10 +114,8 @@ class ChannelLayer(Fitted):
         return Selection(self, outputs)
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return the pixels that boxes of the channels are made of.
-
-        A gradient needs the pixels beside its own. Windows of a normalization are left out.
-        """
+        """Return the pixels that boxes of the channels are made of."""
+        # A gradient needs the pixels beside its own. Windows of a normalization are left out.
         beside = int(self.formulas.has_gradients)
         field = Field(self.pool, -beside, self.pool + 2 * beside)
         return clipped_boxes(seen_boxes(boxes, field, field), self.in_shape)

@@ -84,10 +84,8 @@ def _orientation(along: np.ndarray, down: np.ndarray, table: np.ndarray, out: np
 
 @njit(cache=True, nogil=True)
 def _means(plane: np.ndarray, window: int, columns: np.ndarray, out: np.ndarray) -> None:
-    """Write means over windows, as far as they lie in the image, to ``out`` (H, W).
-
-    ``columns`` has W + window floats.
-    """
+    """Write means over windows, as far as they lie in the image, to ``out`` (H, W)."""
+    # ``columns`` has W + window floats.
     H, W = plane.shape
     reach = window // 2
     columns[:] = np.float32(0)
@@ -205,22 +203,9 @@ def channels_of_block(
     factor: np.float32,
     out: np.ndarray,
 ) -> None:
-    """Write the channels of images.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
-    formulas : Formulas
-    window : int
-        Side of the windows of local normalization; 0 for none.
-    epsilon : float32
-        Added to what normalization divides by, in units of the pixels.
-    pool : int
-        Side of a cell.
-    factor : float32
-        What sums over cells are multiplied with.
-    out : ndarray of shape (n, h, w, n_maps), float32
-    """
+    """Write the channels of images."""
+    # images: (n, H, W, C), uint8 or float32
+    # out: (n, h, w, n_maps), float32
     for i in range(len(images)):
         planes = _planes(images[i])
         if len(formulas.colors):

@@ -19,27 +19,7 @@ def depthwise_forward(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, work: np.ndarray,
     out: np.ndarray, places: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the maximum with 0 of each template's responses in each cell.
-
-    Parameters
-    ----------
-    x : ndarray of float32
-        One image, flattened.
-    unit : float32
-        What its values are multiplied with.
-    ints : ndarray of int64
-        Header, the cell of each row and of each column of positions (−1 for none), and the channel
-        of each template.
-    floats : ndarray of float32
-        Biases, then the taps of each template.
-    work : ndarray of float32
-        A padded plane, and the responses of one row.
-    out : ndarray of float32
-        The maxima, by cells and templates.
-    places : ndarray of int32
-        The position with each maximum, row · columns + column; −1 where the maximum is 0. Not
-        written when empty.
-    """
+    """Write the maximum with 0 of each template's responses in each cell."""
     x, ints, floats, work = borrowed(x), borrowed(ints), borrowed(floats), borrowed(work)
     out, places = borrowed(out), borrowed(places)
     height, width, channels, n = ints[HEIGHT], ints[WIDTH], ints[CHANNELS], ints[N]
@@ -92,21 +72,13 @@ def depthwise_backward(
     images: np.ndarray, unit: np.float32, ints: np.ndarray, taps: np.ndarray, places: np.ndarray,
     G: np.ndarray, of_taps: np.ndarray, of_biases: np.ndarray, of_images: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add the gradients in taps and biases of Σ G · maxima, and write those in the images.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
-    unit, ints
-        As for :func:`depthwise_forward`.
-    taps : ndarray of shape (n_templates, q, q), float32
-    places, G : ndarray of shape (n, n_cells, n_templates)
-        What the forward function wrote, int32, and the derivatives in the maxima, float32.
-    of_taps : ndarray of shape (n_templates, q, q), float32
-    of_biases : ndarray of shape (n_templates,), float32
-    of_images : ndarray of shape (n, H, W, C), float32, zeros; or (0, 0, 0, 0)
-        Not written when empty.
-    """
+    """Add the gradients in taps and biases of Σ G · maxima, and write those in the images."""
+    # images: (n, H, W, C), uint8 or float32
+    # taps: (n_templates, q, q), float32
+    # places, G: (n, n_cells, n_templates)
+    # of_taps: (n_templates, q, q), float32
+    # of_biases: (n_templates,), float32
+    # of_images: (n, H, W, C), float32, zeros; or (0, 0, 0, 0)
     (n, n_cells, n_templates), q = places.shape, taps.shape[1]
     height, width = images.shape[1], images.shape[2]
     columns, pad_y, pad_x = ints[COLUMNS], ints[PAD_Y], ints[PAD_X]

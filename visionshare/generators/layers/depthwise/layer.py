@@ -25,15 +25,7 @@ __all__ = ["Depthwise", "DepthwiseLayer"]
 
 @dataclass(frozen=True, eq=False)
 class DepthwiseLayer(TemplateLayer):
-    """Templates of one channel each; otherwise as :class:`TemplateLayer`.
-
-    Parameters
-    ----------
-    in_shape, templates, biases, pads, row_cells, col_cells
-        As there; templates are (n, q, q, 1).
-    sources : ndarray of shape (n,), int64
-        The channel that each template sees.
-    """
+    """Templates of one channel each; otherwise as :class:`TemplateLayer`."""
 
     kind: ClassVar[str] = "depthwise"
     reads_some_channels: ClassVar[bool] = True

@@ -22,12 +22,7 @@ _AT_ONCE = 64
 
 
 class MovingDepthwise(MovingTemplates):
-    """Templates of one channel each, in units of their root mean square, and biases.
-
-    Parameters
-    ----------
-    layer : DepthwiseLayer
-    """
+    """Templates of one channel each, in units of their root mean square, and biases."""
 
     _layer: DepthwiseLayer
 

@@ -21,17 +21,7 @@ __all__ = ["IntegerDeslant"]
 
 @dataclass(frozen=True, eq=False)
 class IntegerDeslant(IntegerLayer):
-    """Images whose rows are moved so that their slant goes, in fixed point.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-
-    Raises
-    ------
-    InputError
-        If moments of such images would not fit into 64 bits.
-    """
+    """Images whose rows are moved so that their slant goes, in fixed point."""
 
     in_shape: Shape
     kind: ClassVar[str] = "deslant-int"

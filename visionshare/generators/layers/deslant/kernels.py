@@ -12,10 +12,9 @@ __all__ = ["deslant_forward", "slant_of"]
 
 @njit(cache=True, nogil=True)
 def slant_of(image: np.ndarray) -> tuple[float, float]:
-    """Return the slant of an image, in [−1, 1], and the row of its center of mass.
-
-    The slant is the slope of the columns' mean over the rows: Σ w (x − x̄)(y − ȳ) / Σ w (y − ȳ)².
-    """
+    """Return the slant of an image, in [−1, 1], and the row of its center of mass."""
+    # The slant is the slope of the columns' mean over the rows: Σ w (x − x̄)(y − ȳ) / Σ w (y −
+    # ȳ)².
     H, W, C = image.shape
     mass = first = second = across = both = 0.0
     for y in range(H):
@@ -43,17 +42,7 @@ def slant_of(image: np.ndarray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def deslant_forward(x: np.ndarray, half: np.float32, ints: np.ndarray, out: np.ndarray) -> None:
-    """Write an image whose rows are moved so that its slant goes; what moves in is 0.
-
-    Parameters
-    ----------
-    x, out : ndarray of float32
-        One image, flattened.
-    half : float32
-        0.5 for whole numbers, which stay whole (rounded, halves up); 0 otherwise.
-    ints : ndarray of int64
-        Rows, columns and channels.
-    """
+    """Write an image whose rows are moved so that its slant goes; what moves in is 0."""
     x, out = borrowed(x), borrowed(out)
     H, W, C = ints[0], ints[1], ints[2]
     image, moved = x.reshape((H, W, C)), out.reshape((H, W, C))

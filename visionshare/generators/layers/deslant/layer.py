@@ -24,12 +24,7 @@ MACS_PER_VALUE = 4
 
 @dataclass(frozen=True, eq=False)
 class DeslantLayer(Fitted):
-    """Images whose rows are moved so that their slant goes.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    """
+    """Images whose rows are moved so that their slant goes."""
 
     kind: ClassVar[str] = "deslant"
     keeps_bytes: ClassVar[bool] = True

@@ -23,14 +23,7 @@ __all__ = ["FeatureLayer", "Features"]
 
 @dataclass(frozen=True, eq=False)
 class FeatureLayer(Fitted):
-    """The features of a fitted family, one channel each.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    family : FeatureFamily
-        Of images of that many values.
-    """
+    """The features of a fitted family, one channel each."""
 
     kind: ClassVar[str] = "family"
     in_shape: Shape

@@ -16,12 +16,7 @@ __all__ = ["MovingFamily"]
 
 
 class MovingFamily:
-    """The features of a family that is tunable itself.
-
-    Parameters
-    ----------
-    layer : FeatureLayer
-    """
+    """The features of a family that is tunable itself."""
 
     def __init__(self, layer: FeatureLayer) -> None:
         self._layer = layer

@@ -64,12 +64,8 @@ def _slant(image: np.ndarray) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def deslanted_block(images: np.ndarray, out: np.ndarray) -> None:
-    """Write images whose rows are moved so that the slant goes; what comes in is 0.
-
-    Parameters
-    ----------
-    images, out : ndarray of shape (n, H, W, C), uint8
-    """
+    """Write images whose rows are moved so that the slant goes; what comes in is 0."""
+    # images, out: (n, H, W, C), uint8
     n, rows, cols, channels = images.shape
     one = 1 << PIXEL_BITS
     for i in range(n):
@@ -112,20 +108,11 @@ def cells_of_block(
     images: np.ndarray, taps: np.ndarray, biases: np.ndarray, shifts: np.ndarray,
     pads: tuple[int, int], row_cells: np.ndarray, col_cells: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the maxima of responses in cells, rectified, shifted and cut off.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W · C), uint8
-    taps : ndarray of shape (q, q · C, n_templates), int32
-        Templates side by side.
-    biases, shifts : ndarray of shape (n_templates,), int32
-    pads : tuple of int
-        Zero rows above and below, and zero values at the sides.
-    row_cells, col_cells : ndarray of int64
-        The cell of each row of positions, and of each column; −1 for none.
-    out : ndarray of shape (n, cell rows, cell columns, n_templates), uint8
-    """
+    """Write the maxima of responses in cells, rectified, shifted and cut off."""
+    # images: (n, H, W · C), uint8
+    # taps: (q, q · C, n_templates), int32
+    # biases, shifts: (n_templates,), int32
+    # out: (n, cell rows, cell columns, n_templates), uint8
     n, cells_down, cells_across, n_templates = out.shape
     channels = taps.shape[1] // taps.shape[0]
     sums = np.empty(n_templates, np.int32)
@@ -152,17 +139,11 @@ def units_of_block(
     inputs: np.ndarray, weights: np.ndarray, biases: np.ndarray, shifts: np.ndarray,
     square: bool, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write units of bytes: weighted sums, rectified or squared, shifted and cut off.
-
-    Parameters
-    ----------
-    inputs : ndarray of shape (n, p), uint8
-    weights : ndarray of shape (p, n_units), int32
-    biases, shifts : ndarray of shape (n_units,), int32
-    square : bool
-        Whether units are squares.
-    out : ndarray of shape (n, n_units), uint8
-    """
+    """Write units of bytes: weighted sums, rectified or squared, shifted and cut off."""
+    # inputs: (n, p), uint8
+    # weights: (p, n_units), int32
+    # biases, shifts: (n_units,), int32
+    # out: (n, n_units), uint8
     n_units = out.shape[1]
     sums = np.empty(n_units, np.int32)
     for i in range(len(inputs)):

@@ -45,20 +45,7 @@ class Image(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Where everything lies in one piece of memory.
-
-    Images of even number lie at its beginning, those of odd number at its end, and the numbers
-    of a template between the two that a layer reads and writes.
-
-    Parameters
-    ----------
-    words : int
-        Of 32 bits, in all.
-    images : list of int
-        First byte of each image.
-    numbers : list of int
-        First word of the numbers of each layer, and of the scores.
-    """
+    """Where everything lies in one piece of memory."""
 
     words: int
     images: list[int]
@@ -70,22 +57,7 @@ class Plan(NamedTuple):
 
 
 def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Plan:
-    """Return the smallest memory for images of these sizes, one after the other.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Bytes of each image.
-    counts : sequence of int
-        Words of numbers while each image is read; the last one may have none.
-    direct : bool
-        Whether the first image is somebody else's.
-
-    Examples
-    --------
-    >>> plan_memory([64, 40, 30], [9, 18], direct=False)
-    Plan(words=36, images=[0, 104, 0], numbers=[16, 8])
-    """
+    """Return the smallest memory for images of these sizes, one after the other."""
     sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
     words, numbers = 0, []
     for i, count in enumerate(counts):
@@ -99,13 +71,7 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Pl
 def parts(
     family: Network,
 ) -> tuple[list[IntegerTemplates | IntegerUnits], IntegerDeslant | None, list[Image]]:
-    """Return the layers of templates, what comes before, and the images between them.
-
-    Raises
-    ------
-    InputError
-        If the layers are in another order.
-    """
+    """Return the layers of templates, what comes before, and the images between them."""
     weighted = [
         layer for layer in family.layers_ if isinstance(layer, (IntegerTemplates, IntegerUnits))
     ]
@@ -144,10 +110,8 @@ def place_of(image: Image) -> str:
 def deslant_source(
     layer: IntegerDeslant | None, image: Image, *, copied: bool = False
 ) -> Callable[[str], str]:
-    """Return what gives the C that removes the slant, for the name of a unit.
-
-    Each row is copied between zeros where ``copied``: vectors ask for no border.
-    """
+    """Return what gives the C that removes the slant, for the name of a unit."""
+    # Each row is copied between zeros where ``copied``: vectors ask for no border.
 
     def source(name: str) -> str:
         assert layer is not None

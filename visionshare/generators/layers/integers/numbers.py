@@ -32,20 +32,7 @@ class Bits(NamedTuple):
 
 @dataclass(frozen=True)
 class WholeNumbers:
-    """What weights, sums and values of a layer are rounded to.
-
-    Attributes
-    ----------
-    bits : {8, 4, 2, "ternary"}
-        Of the weights.
-    weights : Rounding
-    sums : ndarray of shape (n,), int64
-        Exponents of the sums, and of biases.
-    values : Rounding
-        Of what the layer gives, each channel with its own exponent.
-    roots : Rounding, optional
-        Of sums that are squared.
-    """
+    """What weights, sums and values of a layer are rounded to."""
 
     bits: int | str
     weights: Rounding
@@ -55,16 +42,7 @@ class WholeNumbers:
 
     @classmethod
     def of(cls, weights: np.ndarray, inputs: np.ndarray, bits: int | str) -> WholeNumbers:
-        """Choose exponents of weights, of those that err least; values come later.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n, ...)
-        inputs : ndarray of int
-            Exponents of what the weights are multiplied with, which broadcast against them: the
-            smaller an input's unit, the finer its weights.
-        bits : {8, 4, 2, "ternary"}
-        """
+        """Choose exponents of weights, of those that err least; values come later."""
         numbers = format_of("bits", bits)
         contributions = np.ldexp(weights.astype(np.float64), inputs)
         sums = best_exponents(contributions.reshape(len(weights), -1), numbers)

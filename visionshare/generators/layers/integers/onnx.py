@@ -21,13 +21,7 @@ _LARGEST_EXACT = 2**24
 
 
 def emit(family: Network, graph: Graph) -> str:
-    """Return the features: layers of images (n, H, W, C) of whole numbers, then those chosen.
-
-    Raises
-    ------
-    InputError
-        If sums could be larger than what floats hold exactly.
-    """
+    """Return the features: layers of images (n, H, W, C) of whole numbers, then those chosen."""
     images = graph.node("Reshape", graph.images, graph.constant(_many(family.layers_[0].in_shape)))
     values = as_whole(images, graph)
     for layer in family.layers_:

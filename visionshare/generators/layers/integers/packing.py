@@ -13,27 +13,14 @@ PER_BYTE: dict[int | str, int] = {8: 1, 4: 2, 2: 4, "ternary": 5}
 
 
 def packed_bytes(n: int, bits: int | str) -> int:
-    """Return how many bytes hold so many numbers side by side.
-
-    Examples
-    --------
-    >>> packed_bytes(9, 4), packed_bytes(9, "ternary")
-    (5, 2)
-    """
+    """Return how many bytes hold so many numbers side by side."""
     return -(-n // PER_BYTE[bits])
 
 
 def packed(numbers: np.ndarray, bits: int | str) -> np.ndarray:
-    """Return numbers in bytes, the first in the lowest digit; the last byte is filled up.
-
-    A digit is n of 8 bits as two's complement, n + 8 of 4 bits, (n + 3) / 2 of 2 bits, and
-    n + 1 of the base 3.
-
-    Examples
-    --------
-    >>> packed(np.array([-7, 7, 1]), 4).tolist(), packed(np.array([1, -1]), "ternary").tolist()
-    ([241, 137], [119])
-    """
+    """Return numbers in bytes, the first in the lowest digit; the last byte is filled up."""
+    # A digit is n of 8 bits as two's complement, n + 8 of 4 bits, (n + 3) / 2 of 2 bits, and n +
+    # 1 of the base 3.
     flat = np.asarray(numbers, np.int64).ravel()
     if bits == 8:
         return flat.astype(np.int8).view(np.uint8)
@@ -48,16 +35,9 @@ def packed(numbers: np.ndarray, bits: int | str) -> np.ndarray:
 
 
 def unpacked(data: np.ndarray, bits: int | str, n: int) -> np.ndarray:
-    """Return the first ``n`` numbers in bytes, int64: the inverse of :func:`packed`.
-
-    Digits that are no number of the format give one outside of it, which those who read files
-    refuse.
-
-    Examples
-    --------
-    >>> unpacked(np.array([241, 137], np.uint8), 4, 3).tolist()
-    [-7, 7, 1]
-    """
+    """Return the first ``n`` numbers in bytes, int64: the inverse of :func:`packed`."""
+    # Digits that are no number of the format give one outside of it, which those who read files
+    # refuse.
     data = np.asarray(data, np.uint8)
     if bits == 8:
         return data.view(np.int8)[:n].astype(np.int64)

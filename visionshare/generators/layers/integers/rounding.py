@@ -29,29 +29,14 @@ _TRIED = 4
 
 
 class NumberFormat(NamedTuple):
-    """Whole numbers of few bits.
-
-    Attributes
-    ----------
-    low, high : int
-    odd : bool
-        Whether they are odd numbers alone: four of them, two bits, and none is zero.
-    """
+    """Whole numbers of few bits."""
 
     low: int
     high: int
     odd: bool = False
 
     def nearest(self, values: np.ndarray) -> np.ndarray:
-        """Return the nearest numbers of the format, halves up, as floats.
-
-        Examples
-        --------
-        >>> FORMATS[4].nearest(np.array([-9.0, -0.5, 0.5, 3.2])).tolist()
-        [-7.0, 0.0, 1.0, 3.0]
-        >>> FORMATS[2].nearest(np.array([-9.0, -0.5, 0.5, 2.1])).tolist()
-        [-3.0, -1.0, 1.0, 3.0]
-        """
+        """Return the nearest numbers of the format, halves up, as floats."""
         whole = 2 * np.floor(values / 2) + 1 if self.odd else np.floor(values + 0.5)
         return np.asarray(np.clip(whole, self.low, self.high))
 
@@ -72,33 +57,14 @@ ACTIVATIONS = NumberFormat(0, 255)
 
 
 def format_of(argument: str, bits: int | str) -> NumberFormat:
-    """Return the format of weights of so many bits.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the format of weights of so many bits."""
     if isinstance(bits, bool) or bits not in FORMATS:
         raise InputError(argument, bits, "8, 4, 2 or 'ternary'")
     return FORMATS[bits]
 
 
 class Rounding(NamedTuple):
-    """Values as whole numbers times 2^exponents.
-
-    Attributes
-    ----------
-    numbers : NumberFormat
-    exponents : ndarray of int
-        They broadcast against the values.
-
-    Examples
-    --------
-    >>> rounding = Rounding(FORMATS[4], np.array([-1]))
-    >>> rounding.whole(np.array([0.7, 9.0])).tolist(), rounding(np.array([0.7, 9.0])).tolist()
-    ([1, 7], [0.5, 3.5])
-    """
+    """Values as whole numbers times 2^exponents."""
 
     numbers: NumberFormat
     exponents: np.ndarray
@@ -118,18 +84,8 @@ class Rounding(NamedTuple):
 
 
 def best_exponents(rows: np.ndarray, numbers: NumberFormat) -> np.ndarray:
-    """Return the exponent of each row whose rounding has the smallest squared error, (n,) int64.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, m)
-    numbers : NumberFormat
-
-    Examples
-    --------
-    >>> best_exponents(np.array([[7.0, -3.0], [0.9, 1.1]]), FORMATS[4]).tolist()
-    [0, -2]
-    """
+    """Return the exponent of each row whose rounding has the smallest squared error."""
+    # (n,) int64.
     rows = np.asarray(rows, np.float64)
     largest = np.maximum(np.abs(rows).max(axis=1, initial=0), 2.0**_SMALLEST)
     first = np.ceil(np.log2(largest / numbers.high)).astype(np.int64)
@@ -142,13 +98,7 @@ def best_exponents(rows: np.ndarray, numbers: NumberFormat) -> np.ndarray:
 
 
 def shifted(sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Return whole numbers divided by 2^shifts, rounded to the nearest, halves up, int64.
-
-    Examples
-    --------
-    >>> shifted(np.array([5, 6, -6, 7]), np.array([2, 2, 2, 0])).tolist()
-    [1, 2, -1, 7]
-    """
+    """Return whole numbers divided by 2^shifts, rounded to the nearest, halves up, int64."""
     sums, shifts = np.asarray(sums, np.int64), np.asarray(shifts, np.int64)
     halves = np.where(shifts > 0, np.int64(1) << np.maximum(shifts - 1, 0), 0)
     return np.asarray((sums + halves) >> shifts)

@@ -23,14 +23,8 @@ class ScoreTable(NamedTuple):
 
 
 def score_table(family: Network, weights: np.ndarray, intercept: np.ndarray) -> ScoreTable | None:
-    """Return the weights of a classifier as a table; None where they are not whole, or too large.
-
-    Parameters
-    ----------
-    family : Network
-    weights : ndarray of shape (k, n_features)
-    intercept : ndarray of shape (k,)
-    """
+    """Return the weights of a classifier as a table."""
+    # None where they are not whole, or too large.
     if (np.abs(intercept) > _LARGEST_SCORE).any():
         return None
     if not (np.array_equal(weights, np.rint(weights)) and (intercept == np.rint(intercept)).all()):

@@ -127,23 +127,7 @@ def _layer(
 
 
 class _Group(NamedTuple):
-    """Templates that are computed together.
-
-    Attributes
-    ----------
-    begin, end : int
-        The first one, and the one after the last.
-    lanes : int
-        Where their biases and shifts begin.
-    weights : int
-        Where their numbers begin.
-    blocks : int
-        Vectors of templates.
-    near : int
-        Templates of a position where a vector has several positions; 0 where it has one.
-    together : int
-        Vectors of positions then.
-    """
+    """Templates that are computed together."""
 
     begin: int
     end: int
@@ -155,10 +139,8 @@ class _Group(NamedTuple):
 
 
 def _few(layer: IntegerTemplates) -> int:
-    """Return how many last templates of a layer share vectors with those of other positions.
-
-    Cells must have two rows of two positions, and the bytes of a vector must lie within 16.
-    """
+    """Return how many last templates of a layer share vectors with those of other positions."""
+    # Cells must have two rows of two positions, and the bytes of a vector must lie within 16.
     few, channels, across = len(layer.weights) % _LANES, layer.in_shape[2], layer.out_shape[1]
     edges = edges_of(layer)
     down = len(edges) - across

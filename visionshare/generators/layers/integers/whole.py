@@ -22,20 +22,8 @@ __all__ = ["scores"]
 def scores(
     family: Network, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
-    """Return the unit of scores, which are those of the classifier; None unless weights are whole.
-
-    Parameters
-    ----------
-    family : Network
-    writer : Writer
-    weights : ndarray of shape (k, n_features_)
-    intercept : ndarray of shape (k,)
-
-    Raises
-    ------
-    InputError
-        If the writer would round the tables once more.
-    """
+    """Return the unit of scores, which are those of the classifier."""
+    # None unless weights are whole.
     table = score_table(family, weights, intercept)
     if table is None:
         return None

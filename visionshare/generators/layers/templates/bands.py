@@ -22,21 +22,7 @@ _TOGETHER, _WIDEST, _FOUR = 32, 16, 4
 
 
 class CellMaxima(NamedTuple):
-    """What is computed, band by band of the image's rows.
-
-    Parameters
-    ----------
-    image_shape : tuple of int
-        Rows, columns and channels.
-    pads : tuple of int
-        Zero rows above and below, and zero columns at the sides.
-    templates : ndarray of shape (n, q, q, C), float32
-    biases : ndarray of shape (n,), float32
-    bands : int
-        Bands of positions, one after the other, each with the same cells.
-    row_cells, col_cells : ndarray of int
-        The cell of each row of positions of a band, and of each column; −1 for none.
-    """
+    """What is computed, band by band of the image's rows."""
 
     image_shape: tuple[int, int, int]
     pads: tuple[int, int]
@@ -66,13 +52,7 @@ class _Shape(NamedTuple):
 
 
 def _groups(n: int, taps: int, multiple: int) -> list[_Group]:
-    """Return the groups of n templates; each has a multiple of templates with those of zeros.
-
-    Examples
-    --------
-    >>> [tuple(group) for group in _groups(43, 9, 4)]
-    [(0, 32, 32, 0), (32, 11, 12, 288)]
-    """
+    """Return the groups of n templates; each has a multiple of templates with those of zeros."""
     groups: list[_Group] = []
     for begin in range(0, n, _TOGETHER):
         count = min(_TOGETHER, n - begin)
@@ -95,15 +75,8 @@ def _shapes(n: int, rows: int, cols: int) -> list[_Shape]:
 
 
 def _block(rows: int, cols: int, most: int, least: int) -> tuple[int, int]:
-    """Return the rows and columns of positions that are computed together.
-
-    The last block of an axis ends with it and computes some positions twice.
-
-    Examples
-    --------
-    >>> _block(2, 10, 12, 4), _block(2, 26, 10, 8), _block(3, 3, 12, 4), _block(1, 1, 12, 4)
-    ((1, 10), (1, 9), (3, 3), (1, 1))
-    """
+    """Return the rows and columns of positions that are computed together."""
+    # The last block of an axis ends with it and computes some positions twice.
     sides = [(r, c) for r in range(1, rows + 1) for c in range(1, cols + 1) if r * c <= most]
 
     def time(block: tuple[int, int]) -> tuple[int, int]:

@@ -24,27 +24,7 @@ def sampled_templates(
     contrast: str,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return templates (n, size, size, C), float32.
-
-    Parameters
-    ----------
-    images : ndarray or ComputedImages of shape (m, H, W, C), uint8 or float32
-    size : int
-        Side of a patch.
-    pads : tuple of int
-        Zero rows above and below an image, and zero columns at its sides.
-    n : int
-        Number of templates.
-    n_patches : int
-        Number of patches drawn.
-    contrast : {"unit", "mean", "none"}
-    rng : Generator
-
-    Raises
-    ------
-    InputError
-        If fewer patches than templates have contrast.
-    """
+    """Return templates (n, size, size, C), float32."""
     rows = images.shape[1] + 2 * pads[0] - size + 1
     columns = images.shape[2] + 2 * pads[1] - size + 1
     # 1) draw patches

@@ -27,29 +27,7 @@ __all__ = ["IntegerTemplates"]
 
 @dataclass(frozen=True, eq=False)
 class IntegerTemplates(WeightedIntegerLayer):
-    """Largest responses of templates in cells: rectified, shifted, cut off at 255.
-
-    out[r, c, t] = min(255, shifted(max(0, max over the cell of (image ⊗ weights_t) + bias_t), s_t))
-    with zeros around the image, see
-    :func:`visionshare.generators.layers.integers.rounding.shifted`.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    weights : ndarray of shape (n, q, q, C), int
-    bits : {8, 4, 2, "ternary"}
-        Of the weights.
-    biases, shifts : ndarray of shape (n,), int32
-    pads : tuple of int
-        Zero rows above and below, and zero columns at the sides.
-    row_cells, col_cells : ndarray of int64
-        The cell of each row of positions, and of each column; −1 for none.
-
-    Raises
-    ------
-    InputError
-        If they do not fit each other, or a sum could leave 32 bits.
-    """
+    """Largest responses of templates in cells: rectified, shifted, cut off at 255."""
 
     in_shape: Shape
     weights: np.ndarray

@@ -63,22 +63,7 @@ def templates_forward(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, work: np.ndarray,
     out: np.ndarray, places: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the maximum with 0 of each template's responses in each cell.
-
-    Parameters
-    ----------
-    x : ndarray of float32
-        One image, flattened.
-    unit : float32
-        What its values are multiplied with.
-    ints, floats, work : ndarray
-        See :func:`visionshare.generators.layers.templates.tables.code_of`.
-    out : ndarray of float32
-        The maxima, by cells and templates.
-    places : ndarray of int32
-        Where in the padded image the patch with each maximum begins; −1 where the maximum is 0.
-        Not written when empty.
-    """
+    """Write the maximum with 0 of each template's responses in each cell."""
     x, ints, floats, work = borrowed(x), borrowed(ints), borrowed(floats), borrowed(work)
     out, places = borrowed(out), borrowed(places)
     image = x.reshape((ints[HEIGHT], ints[WIDTH] * ints[CHANNELS]))
@@ -166,11 +151,9 @@ def _few_forward(
 
 @njit(cache=True, nogil=True)
 def _deal(image: np.ndarray, unit: np.float32, ints: np.ndarray, deck: np.ndarray) -> None:
-    """Write an image (H, W · C) times ``unit`` into a deck; margins stay zero.
-
-    Columns are dealt out by their place in a cell, so that the pixels that a tap meets in
-    neighboring cells are neighbors: a deck is ordered by channel, row, place in a cell, cell.
-    """
+    """Write an image (H, W · C) times ``unit`` into a deck; margins stay zero."""
+    # Columns are dealt out by their place in a cell, so that the pixels that a tap meets in
+    # neighboring cells are neighbors: a deck is ordered by channel, row, place in a cell, cell.
     image, ints, deck = borrowed(image), borrowed(ints), borrowed(deck)
     pool, place, channels, pad_x = ints[POOL], ints[PLACE], ints[CHANNELS], ints[PAD_X]
     row = pool * place
@@ -207,22 +190,12 @@ def template_gradients(
     images: np.ndarray, unit: np.float32, ints: np.ndarray, places: np.ndarray, G: np.ndarray,
     out: np.ndarray, biases: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add the gradients in templates and biases of Σ G · maxima.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W · C), uint8 or float32
-    unit : float32
-        What their values are multiplied with.
-    ints : ndarray of int64
-        Of the layer's code.
-    places : ndarray of shape (n, n_cells, n_templates), int32
-        As :func:`templates_forward` wrote them.
-    G : ndarray of shape (n, n_cells, n_templates), float32
-        Derivatives in the maxima.
-    out : ndarray of shape (n_templates, q, q · C), float32
-    biases : ndarray of shape (n_templates,), float32
-    """
+    """Add the gradients in templates and biases of Σ G · maxima."""
+    # images: (n, H, W · C), uint8 or float32
+    # places: (n, n_cells, n_templates), int32
+    # G: (n, n_cells, n_templates), float32
+    # out: (n_templates, q, q · C), float32
+    # biases: (n_templates,), float32
     (n, n_cells, n_templates), (_, q, length) = places.shape, out.shape
     size, line = ints[CANVAS], filled(length)
     together = max(1, _CACHED // size)
@@ -262,14 +235,8 @@ def _list(places: np.ndarray, G: np.ndarray, t: int, at: int, entries: Entries, 
 def image_gradients(
     templates: np.ndarray, ints: np.ndarray, places: np.ndarray, G: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write the gradients in the pixels of Σ G · maxima to ``out`` (n, H, W · C), float32.
-
-    Parameters
-    ----------
-    templates : ndarray of shape (n_templates, q, q · C), float32
-    ints, places, G
-        As for :func:`template_gradients`.
-    """
+    """Write the gradients in the pixels of Σ G · maxima to ``out`` (n, H, W · C), float32."""
+    # templates: (n_templates, q, q · C), float32
     (n, n_cells, n_templates), (_, q, length) = places.shape, templates.shape
     source = rows_of(templates)
     size = q * source.line

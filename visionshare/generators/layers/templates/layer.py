@@ -27,21 +27,7 @@ CONTRASTS = ("none", "mean", "unit")
 
 @dataclass(frozen=True, eq=False)
 class TemplateLayer(Fitted):
-    """Templates with biases, and the cells whose maxima are kept.
-
-    out[r, c, t] = max(0, max over cell (r, c) of (image ⊗ templates_t) + bias_t), with zeros around
-    the image.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    templates : ndarray of shape (n, q, q, C), float32
-    biases : ndarray of shape (n,), float32
-    pads : tuple of int
-        Zero rows above and below, and zero columns at the sides.
-    row_cells, col_cells : ndarray of int64
-        The cell of each row of positions, and of each column; −1 for none.
-    """
+    """Templates with biases, and the cells whose maxima are kept."""
 
     kind: ClassVar[str] = "templates"
     in_shape: Shape
@@ -294,14 +280,7 @@ class Templates(Layer):
 
 
 def kept_cells(layer: Any, cells: np.ndarray, templates: np.ndarray) -> Selection:
-    """Return a layer without rows and columns of cells that no output needs.
-
-    Parameters
-    ----------
-    layer : TemplateLayer or IntegerTemplates
-    cells, templates : ndarray of shape (n,), int64
-        Cell and template of each output.
-    """
+    """Return a layer without rows and columns of cells that no output needs."""
     columns = layer.out_shape[1]
     kept = {}
     numbers = []
@@ -318,13 +297,6 @@ def kept_cells(layer: Any, cells: np.ndarray, templates: np.ndarray) -> Selectio
 
 
 def grid_cells(positions: int, grid: int) -> np.ndarray:
-    """Return the cell of each position where a grid divides an axis into equal parts, int64.
-
-    With fewer positions than cells, each position is a cell.
-
-    Examples
-    --------
-    >>> grid_cells(5, 2).tolist(), grid_cells(2, 3).tolist()
-    ([0, 0, 0, 1, 1], [0, 1])
-    """
+    """Return the cell of each position where a grid divides an axis into equal parts, int64."""
+    # With fewer positions than cells, each position is a cell.
     return np.arange(positions) * min(grid, positions) // positions

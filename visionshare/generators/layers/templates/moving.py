@@ -24,12 +24,7 @@ _AT_ONCE = 64
 
 
 class MovingTemplates:
-    """Templates, in units of their root mean square at the start, and biases.
-
-    Parameters
-    ----------
-    layer : TemplateLayer
-    """
+    """Templates, in units of their root mean square at the start, and biases."""
 
     def __init__(self, layer: TemplateLayer) -> None:
         size = np.sqrt(np.mean(np.square(layer.templates), axis=(1, 2, 3), keepdims=True))

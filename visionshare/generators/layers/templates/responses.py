@@ -43,11 +43,7 @@ class Canvas(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """Templates side by side in groups: biases, then tap after tap, zeros where none is left.
-
-    ``lanes`` are the templates with those of zeros; a template has ``rows`` rows of ``length``
-    floats.
-    """
+    """Templates side by side in groups: biases, then tap after tap, zeros where none is left."""
 
     values: np.ndarray
     lanes: int
@@ -56,10 +52,7 @@ class Taps(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Positions cell by cell: where their patches begin in a canvas, and what they are called.
-
-    ``firsts`` are each cell's first position, and the number of all.
-    """
+    """Positions cell by cell: where their patches begin in a canvas, and what they are called."""
 
     starts: np.ndarray
     names: np.ndarray
@@ -170,21 +163,9 @@ def cell_maxima(
     canvas: Canvas, taps: Taps, cells: Cells, sums: np.ndarray, out: np.ndarray,
     places: np.ndarray, with_places: bool,
 ) -> None:  # fmt: skip
-    """Write each template's maximum with 0 in each cell, and where it is.
-
-    Parameters
-    ----------
-    canvas : Canvas
-    taps : Taps
-    cells : Cells
-    sums : ndarray of float32
-        Of :func:`sums_of`.
-    out : ndarray of shape (n_cells · lanes,), float32
-    places : ndarray of shape (n_cells · lanes,), int8 or int32
-        The name of the first position in the cell that has the maximum; −1 where it is 0.
-    with_places : bool
-        Whether places are written.
-    """
+    """Write each template's maximum with 0 in each cell, and where it is."""
+    # out: (n_cells · lanes,), float32
+    # places: (n_cells · lanes,), int8 or int32
     pixels, starts, names = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.names)
     firsts = borrowed(cells.firsts)
     values, size = borrowed(taps.values), taps.rows * taps.length + 1

@@ -84,13 +84,7 @@ def _vectors(n: int) -> int:
 
 
 def cells_side_by_side(n_maps: int, cols: int) -> bool:
-    """Return whether cells of a row fill vectors at least as well as templates.
-
-    Examples
-    --------
-    >>> cells_side_by_side(8, 13), cells_side_by_side(24, 5)
-    (True, False)
-    """
+    """Return whether cells of a row fill vectors at least as well as templates."""
     return n_maps * _vectors(cols) <= cols * _vectors(n_maps)
 
 

@@ -30,30 +30,7 @@ def respond(
     typing_context: Any, pixels: Any, starts: Any, first: Any, n: Any, row: Any, rows: Any,
     length: Any, taps: Any, at: Any, width: Any, sums: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Write the responses of ``width`` templates at ``n`` positions.
-
-    Parameters
-    ----------
-    pixels : ndarray of float32
-        A padded image.
-    starts : ndarray of int64
-        Where the patch of each position begins in ``pixels``; those from ``first`` on are used.
-    first, n : int
-        At most ``POSITIONS`` positions.
-    row : int
-        Floats from a row of the image to the next.
-    rows, length : int
-        Rows of a template, and floats of a row.
-    taps : ndarray of float32
-        The biases of the templates, then tap after tap, ``width`` templates side by side.
-    at : int
-        Where they begin.
-    width : {4, 8, 16, 32}
-        At most ``WIDEST``.
-    sums : ndarray of float32
-        From ``to`` on, for each position, the responses of all templates.
-    to : int
-    """
+    """Write the responses of ``width`` templates at ``n`` positions."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = Emitter(context, builder), signature.args
@@ -104,26 +81,7 @@ def largest(
     typing_context: Any, sums: Any, first: Any, n: Any, width: Any, names: Any, name: Any,
     out: Any, places: Any, to: Any, with_places: Any,
 ) -> Any:  # fmt: skip
-    """Write the maxima with 0 over ``n`` positions of the responses of ``width`` templates.
-
-    Parameters
-    ----------
-    sums : ndarray of float32
-        As :func:`respond` writes them; those of the positions begin at ``first``.
-    first, n : int
-    width : {4, 8, 16, 32}
-        At most ``WIDEST``.
-    names : ndarray of int64
-        What the positions are called, those of these from ``name`` on.
-    name : int
-    out : ndarray of float32
-        The maxima from ``to`` on.
-    places : ndarray of integers
-        Names of the first positions that have the maxima, from ``to`` on; −1 where it is 0.
-    to : int
-    with_places : int
-        Whether places are written.
-    """
+    """Write the maxima with 0 over ``n`` positions of the responses of ``width`` templates."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = Emitter(context, builder), signature.args
@@ -175,26 +133,7 @@ def gather_rows(
     typing_context: Any, source: Any, line: Any, starts: Any, factors: Any, first: Any, last: Any,
     rows: Any, vectors: Any, out: Any, to: Any, out_line: Any,
 ) -> Any:  # fmt: skip
-    """Add Σ_e factor_e · (rows of ``source`` that begin at start_e) to rows of ``out``.
-
-    Parameters
-    ----------
-    source : ndarray of float32
-    line : int
-        Floats from a row of ``source`` to the next.
-    starts : ndarray of int64
-        Where the rows of each entry begin.
-    factors : ndarray of float32
-    first, last : int
-        The entries that are added: those from ``first`` on, without ``last``.
-    rows : int
-        Rows, at most ``MOST_ROWS``.
-    vectors : int
-        Vectors of ``LANES`` floats of a row, at most ``MOST_VECTORS``.
-    out : ndarray of float32
-        The rows begin at ``to``, ``out_line`` floats apart.
-    to, out_line : int
-    """
+    """Add Σ_e factor_e · (rows of ``source`` that begin at start_e) to rows of ``out``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = Emitter(context, builder), signature.args
@@ -231,24 +170,7 @@ def scatter_rows(
     typing_context: Any, source: Any, line: Any, starts: Any, factors: Any, first: Any, n: Any,
     rows: Any, vectors: Any, out: Any, tos: Any, out_line: Any,
 ) -> Any:  # fmt: skip
-    """Add factor_e · (rows of ``source`` that begin at start_e) to rows of ``out`` for each entry.
-
-    Parameters
-    ----------
-    source, line, starts
-        As for :func:`gather_rows`.
-    factors : ndarray of float32
-        Those of the entries begin at ``first``.
-    first, n : int
-        Entries are ``n``.
-    rows, vectors : int
-        As for :func:`gather_rows`.
-    out : ndarray of float32
-        Rows of an entry are ``out_line`` floats apart.
-    tos : ndarray of int64
-        Where those of each entry begin.
-    out_line : int
-    """
+    """Add, for each entry e, factor_e · the rows of ``source`` from start_e to rows of ``out``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = Emitter(context, builder), signature.args
@@ -284,29 +206,9 @@ def maxima_of_four(
     typing_context: Any, pixels: Any, base: Any, offsets: Any, n_taps: Any, n_blocks: Any,
     taps: Any, at: Any, out: Any, places: Any, to: Any, with_places: Any,
 ) -> Any:  # fmt: skip
-    """Write the maxima with 0 of the responses of four templates in ``LANES`` cells.
-
-    The cells are neighbors, and so are the pixels that a tap meets at the same position of each.
-
-    Parameters
-    ----------
-    pixels : ndarray of float32
-    base : int
-        Where the first cell begins.
-    offsets : ndarray of int64
-        From there to the pixel of each block of four positions, tap and position.
-    n_taps, n_blocks : int
-    taps : ndarray of float32
-        From ``at`` on four biases, then tap after tap, four templates side by side.
-    at : int
-    out : ndarray of float32
-        From ``to`` on, cell by cell, the maxima of the four templates.
-    places : ndarray of int8
-        The number of the first position that has the maximum, likewise; −1 where it is 0.
-    to : int
-    with_places : int
-        Whether places are written.
-    """
+    """Write the maxima with 0 of the responses of four templates in ``LANES`` cells."""
+    # The cells are neighbors, and so are the pixels that a tap meets at the same position of
+    # each.
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = Emitter(context, builder), signature.args

@@ -63,10 +63,9 @@ def _step(left: int, most: int) -> int:
 def add_together(
     source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
 ) -> None:
-    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, to the rows that begin at ``to``.
-
-    Whole vectors are read and written: a row of ``out`` must have room for them.
-    """
+    """Add ``n`` entries, ``rows`` rows of ``length`` floats each."""
+    # to the rows that begin at ``to``. Whole vectors are read and written: a row of ``out`` must
+    # have room for them.
     read, written = borrowed(source.values), borrowed(out.values)
     starts, factors = borrowed(entries.starts), borrowed(entries.factors)
     y, vectors = 0, filled(length) // LANES
@@ -86,10 +85,8 @@ def add_apart(
     source: Rows, entries: Entries, first: int, n: int, rows: int, length: int, out: Rows,
     tos: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, each to rows of its own.
-
-    Those of ``out`` begin at ``tos``. The factors of the entries begin at ``first``.
-    """
+    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, each to rows of its own."""
+    # Those of ``out`` begin at ``tos``. The factors of the entries begin at ``first``.
     read, written = borrowed(source.values), borrowed(out.values)
     starts, factors, tos = borrowed(entries.starts), borrowed(entries.factors), borrowed(tos)
     y, vectors = 0, filled(length) // LANES

@@ -17,15 +17,7 @@ HEADER = 18
 
 
 def regular_pool(row_cells: np.ndarray, col_cells: np.ndarray) -> int:
-    """Return the side of square cells that begin with the first position; 0 for other cells.
-
-    Examples
-    --------
-    >>> regular_pool(np.array([0, 0, 1, 1, -1]), np.array([0, 0]))
-    2
-    >>> regular_pool(np.array([0, 0, 1]), np.array([0, 0]))
-    0
-    """
+    """Return the side of square cells that begin with the first position; 0 for other cells."""
     pool = int((row_cells == 0).sum())
     for cells in (row_cells, col_cells):
         used = cells[cells >= 0]
@@ -43,18 +35,7 @@ def code_of(
     pads: tuple[int, int],
     cells: tuple[np.ndarray, np.ndarray],
 ) -> LayerCode:
-    """Return templates and cells for :mod:`visionshare.generators.layers.templates.kernels`.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    templates : ndarray of shape (n, q, q, C), float32
-    biases : ndarray of shape (n,), float32
-    pads : tuple of int
-        Zero rows above and below, and zero columns at the sides.
-    cells : tuple of two ndarrays of int64
-        The cell of each row of positions, and of each column; −1 for none.
-    """
+    """Return templates and cells for :mod:`visionshare.generators.layers.templates.kernels`."""
     height, width, channels = in_shape
     n, q = templates.shape[:2]
     header = np.zeros(HEADER, np.int64)

@@ -21,23 +21,7 @@ __all__ = ["IntegerUnits"]
 
 @dataclass(frozen=True, eq=False)
 class IntegerUnits(WeightedIntegerLayer):
-    """Weighted sums of all inputs, rectified or squared, shifted, cut off at 255.
-
-    A square is that of a sum shifted to a signed byte, divided by 64.
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    weights : ndarray of shape (n, H · W · C), int
-    bits : {8, 4, 2, "ternary"}
-    biases, shifts : ndarray of shape (n,), int32
-    square : bool
-
-    Raises
-    ------
-    InputError
-        If they do not fit each other, or a sum could leave 32 bits.
-    """
+    """Weighted sums of all inputs, rectified or squared, shifted, cut off at 255."""
 
     in_shape: Shape
     weights: np.ndarray

@@ -14,21 +14,8 @@ __all__ = ["units_forward"]
 def units_forward(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write activations of weighted sums.
-
-    Parameters
-    ----------
-    x : ndarray of float32
-        One image, flattened.
-    unit : float32
-        What its values are multiplied with.
-    ints : ndarray of int64
-        Number of inputs, of units, of units with those of zeros that fill a vector, and the
-        activation: 0 rectifies, 1 squares, 2 leaves sums as they are.
-    floats : ndarray of float32
-        Offsets, then the weights of all units for each input.
-    out : ndarray of shape (n,), float32
-    """
+    """Write activations of weighted sums."""
+    # out: (n,), float32
     x, floats, out = borrowed(x), borrowed(floats), borrowed(out)
     n_inputs, n, lanes, activation = ints[0], ints[1], ints[2], ints[3]
     sums = np.empty(lanes, np.float32)

@@ -31,18 +31,7 @@ _LEAST_DEVIATION = 0.02
 
 @dataclass(frozen=True, eq=False)
 class UnitLayer(Fitted):
-    """Functions of weighted sums of all inputs: u_j = σ(Σ_i v_ji x_i + b_j).
-
-    Parameters
-    ----------
-    in_shape : tuple of int
-    directions : ndarray of shape (n, H · W · C), float32
-        v.
-    offsets : ndarray of shape (n,), float32
-        b.
-    activation : {"relu", "square", "none"}
-        σ: max(0, ·), the square, or nothing.
-    """
+    """Functions of weighted sums of all inputs: u_j = σ(Σ_i v_ji x_i + b_j)."""
 
     kind: ClassVar[str] = "units"
     in_shape: Shape
@@ -94,17 +83,10 @@ class UnitLayer(Fitted):
         return np.maximum(sums, 0) if self.activation == "relu" else sums
 
     def shares(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what weighted sums of units are of the inputs: weights of inputs, and the rest.
-
-        A unit is s · (Σ_i v_i x_i + b), where s is 1 or 0 of max(0, ·), and the sum itself of a
-        square: s is taken as it is for these inputs, so that each x_i has its share of the unit.
-
-        Parameters
-        ----------
-        values : ndarray of shape (H · W · C,)
-            One input, flattened.
-        weights : ndarray of shape (k, n)
-        """
+        """Return what weighted sums of units are of the inputs."""
+        # weights of inputs, and the rest. A unit is s · (Σ_i v_i x_i + b), where s is 1 or 0 of
+        # max(0, ·), and the sum itself of a square: s is taken as it is for these inputs, so that
+        # each x_i has its share of the unit.
         sums = self.directions.astype(np.float64) @ values.astype(np.float64) + self.offsets
         slopes = {"relu": (sums > 0).astype(np.float64), "square": sums}.get(self.activation)
         of_units = np.asarray(weights, np.float64) * (1.0 if slopes is None else slopes)

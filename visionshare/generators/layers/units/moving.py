@@ -18,12 +18,7 @@ __all__ = ["MovingUnits"]
 
 
 class MovingUnits:
-    """Directions (n, p) whose columns have a mean square of 2/p at the start, and offsets.
-
-    Parameters
-    ----------
-    layer : UnitLayer
-    """
+    """Directions (n, p) whose columns have a mean square of 2/p at the start, and offsets."""
 
     def __init__(self, layer: UnitLayer) -> None:
         p = max(1, layer.directions.shape[1])

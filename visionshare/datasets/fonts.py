@@ -36,7 +36,7 @@ _STYLES = {
     "bold", "extrabold", "black", "heavy", "italic", "oblique", "condensed", "cond", "narrow",
     "cn", "display",
 }  # fmt: skip
-# Correlation of a font's characters with the median family's, at least; see decision 041.
+# Least correlation of a font with the median family; see docs/decisions/page-segmentation.md.
 _MIN_CORRELATION = 0.38
 
 

@@ -1,7 +1,7 @@
 """What kernels of chosen features read besides pixels and weights: tables of whole numbers.
 
 A call of a numba kernel from Python costs time for each argument, and most for a tuple. The tables
-therefore travel as one vector, and a kernel unpacks them; see docs/decisions/086.
+therefore travel as one vector, and a kernel unpacks them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What whole numbers of few bits stand for: multiples of powers of two.
 
 A sum of weights times inputs is rescaled by a shift, never by a multiplication:
-``shifted(x, s)`` is the one definition of it. See docs/decisions/128.
+``shifted(x, s)`` is the one definition of it. See docs/decisions/few-bits.md.
 """
 
 from __future__ import annotations

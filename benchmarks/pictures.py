@@ -35,7 +35,7 @@ from scripts.reproduce.results import RESULTS, commit, spread, table, write_page
 from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 from visionshare.image_classifier.augmenting import deformed
 from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe

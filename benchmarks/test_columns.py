@@ -13,7 +13,7 @@ from benchmarks.measuring import Paired
 from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns, SparseColumns
 from visionshare.generators.monomials import ProductColumns
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 
 N_IMAGES = 256
 

@@ -11,7 +11,7 @@ from benchmarks.data import synthetic
 from benchmarks.measuring import Noted, Paired
 from visionshare import CompactClassifier
 from visionshare.export import compile_classifier
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.patches.tuning import TunableTemplates
 from visionshare.learners.fine_tuning.product_scores import ProductScores
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 
 def test_features_with_their_positions(paired: Paired) -> None:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measuring import Paired
 from visionshare import GaborBank
 from visionshare.generators.draws import Draws
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 from visionshare.store import DrawnColumns
 
 M, SIDE, DRAWS, CLASSES = 3000, 16, 500, 3

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.measuring import Paired
 from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.search import Pool, make_search
 
 # What GreedyTL chooses of 1899 candidates at λ = 1 and δ = 1e-4 from 12 examples.

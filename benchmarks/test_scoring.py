@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measuring import Paired
 from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 from visionshare.search import Pool, make_criterion
 from visionshare.search.basis import Basis
 from visionshare.search.per_cost import PerCost

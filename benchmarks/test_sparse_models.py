@@ -21,7 +21,7 @@ from benchmarks.data import data_folder
 from benchmarks.measuring import Noted, Paired
 from visionshare import Products, ShareBoost
 from visionshare.columns import ArrayColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 FRACTION = 0.05
 # Makes a model of a cost.

@@ -24,10 +24,10 @@ from visionshare.cli.main import main
 from visionshare.datasets import load_images
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.export import onnx_program, run_onnx
+from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.reports import Results
-from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 SMALL = {
     "forward_greedy": {"rounds": 6},

@@ -12,7 +12,7 @@ import pytest
 from scripts.attack.faults import FAULTS
 from scripts.attack.mutations import Mutation
 from scripts.attack.power import lose_power, record_flushes, remember
-from visionshare.durable import new_folder
+from visionshare.files.durable import new_folder
 
 ROOT = Path(__file__).parents[1]
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from visionshare.errors import InputError, VisionshareError
-from visionshare.fingerprints import array_fingerprint
-from visionshare.names import choices
+from visionshare.errors.names import choices
+from visionshare.files.fingerprints import array_fingerprint
 
 __all__ = ["Registry", "description", "fresh"]
 

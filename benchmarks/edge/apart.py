@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.edge.contender import Contender
-from visionshare.system import peak_memory
+from visionshare.machine.system import peak_memory
 
 __all__ = ["learned_apart"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.peers.peer import Choice, Trained
 from benchmarks.peers.timing import Times
 from scripts.reproduce.results import commit
-from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
+from visionshare.files.durable import replace_file, write_text
 
 __all__ = ["Entry", "Record", "Run"]
 

@@ -26,9 +26,9 @@ from scripts.reproduce.results import RESULTS, commit
 from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import ExportError, InputError, VisionshareError
-from visionshare.fingerprints import file_digest
+from visionshare.files.fingerprints import file_digest
+from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes import load_recipe
-from visionshare.resources import resolve_jobs
 
 __all__ = ["BUDGETS", "PEERS", "Peer", "main", "missing"]
 

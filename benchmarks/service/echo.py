@@ -9,8 +9,8 @@ import sys
 
 from fastapi import FastAPI, Request, Response
 
-from visionshare.apps.service import Limits
-from visionshare.apps.service.server import embedded
+from visionshare.service import Limits
+from visionshare.service.server import embedded
 
 app = FastAPI()
 

@@ -10,9 +10,9 @@ import numpy as np
 from skimage import data
 
 from visionshare import GaborBank, ShareBoost
-from visionshare.apps.segmentation import label_map
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Cut, load_dataset
+from visionshare.reading.segmentation import label_map
 
 # %%
 # Training patches are from the left halves of three pictures.

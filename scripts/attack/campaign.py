@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scripts.attack.kinds import Attack
 from scripts.attack.results import Result
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 
 __all__ = ["read_campaign", "run_campaign", "table"]
 

@@ -162,7 +162,7 @@ def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
 
 def _sealed(header: Any, table: Any, body: bytes) -> bytes:
     """Return the file with the checksum that the library would write."""
-    from visionshare.fingerprints import spec_fingerprint
+    from visionshare.files.fingerprints import spec_fingerprint
 
     if isinstance(header, dict):
         header.pop("sha256", None)

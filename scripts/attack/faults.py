@@ -7,56 +7,56 @@ from scripts.attack.mutations import Mutation
 __all__ = ["FAULTS"]
 
 _POWER = "attack --kinds power --parts save,export-onnx --n 60"
-_SERVICE = "tests/apps/service/"
+_SERVICE = "tests/service/"
 _STORE = "tests/store/test_store.py::"
 
 FAULTS = (
     # Files and folders.
     Mutation(
-        "copy instead of replace", "system.py",
+        "copy instead of replace", "machine/system.py",
         "            os.replace(source, target)\n",
         '            __import__("shutil").copyfile(source, target)\n'
         "            os.unlink(source)\n",
         "attack --kinds kills --parts save --n 40",
     ),
     Mutation(
-        "no flush of a file", "system.py",
+        "no flush of a file", "machine/system.py",
         '    with open(path, "r+b") as handle:\n        os.fsync(handle.fileno())\n',
         "    return\n",
         _POWER,
     ),
     Mutation(
-        "no flush of a folder", "system.py",
+        "no flush of a folder", "machine/system.py",
         "    try:\n        handle = os.open(path, os.O_RDONLY)\n",
         "    return\n    try:\n        handle = os.open(path, os.O_RDONLY)\n",
         _POWER,
     ),
     Mutation(
-        "no flush of the folder of a new folder", "system.py",
+        "no flush of the folder of a new folder", "machine/system.py",
         "    for one in reversed(missing):\n        sync_folder(one.parent)\n",
         "",
         _POWER,
     ),
     Mutation(
-        "no flush of what a new folder holds", "durable.py",
+        "no flush of what a new folder holds", "files/durable.py",
         "            sync_tree(partial)\n",
         "",
         "tests/test_mutations.py::test_a_new_folder_survives_lost_power",
     ),
     Mutation(
-        "written under its last name", "durable.py",
+        "written under its last name", "files/durable.py",
         "            yield partial\n            move_into_place(partial, final)\n",
         "            yield final\n",
         "attack --kinds kills --parts save --n 40",
     ),
     Mutation(
-        "partial files stay", "durable.py",
+        "partial files stay", "files/durable.py",
         "        if process.isdigit() and not is_running(int(process)):\n",
         "        if False:\n",
         "attack --kinds kills --parts save --n 40",
     ),
     Mutation(
-        "a full disk is no error", "durable.py",
+        "a full disk is no error", "files/durable.py",
         '            raise StorageError(f"{path}: {error.strerror}; make room and run it again") '
         "from error\n",
         "            return\n",
@@ -70,29 +70,29 @@ FAULTS = (
     ),
     # Results of a command that was stopped.
     Mutation(
-        "the record is ahead of the results", "apps/resumed_file.py",
+        "the record is ahead of the results", "batch/resumed_file.py",
         "        self._file.flush()\n        os.fsync(self._file.fileno())\n        write_text",
         "        write_text",
-        "tests/apps/test_resumed_file.py",
+        "tests/batch/test_resumed_file.py",
     ),
     Mutation(
-        "resuming skips an input", "apps/resumed_file.py",
+        "resuming skips an input", "batch/resumed_file.py",
         "        done = list(itertools.islice(names, self._record.inputs))\n",
         "        done = list(itertools.islice(names, self._record.inputs))\n"
         "        next(names, None) if done else None\n",
-        "tests/apps/test_resumed_file.py",
+        "tests/batch/test_resumed_file.py",
     ),
     Mutation(
-        "resuming skips a part", "apps/extraction.py",
+        "resuming skips a part", "batch/extraction.py",
         "    start = parts[-1].stop if parts else 0\n",
         "    start = parts[-1].stop + 1 if parts else 0\n",
-        "tests/apps/test_extraction.py",
+        "tests/batch/test_extraction.py",
     ),
     Mutation(
-        "parts of other images count", "apps/extraction_parts.py",
+        "parts of other images count", "batch/extraction_parts.py",
         " or first_change(part.contents, tried, n_jobs) is not None:\n",
         ":\n",
-        "tests/apps/test_extraction.py",
+        "tests/batch/test_extraction.py",
     ),
     Mutation(
         "a checkpoint of another run counts", "learners/checkpoint.py",
@@ -120,7 +120,7 @@ FAULTS = (
         f"{_STORE}test_damage_that_keeps_size_and_time_is_found",
     ),
     Mutation(
-        "no digest of tensors", "tensor_file.py",
+        "no digest of tensors", "files/tensors.py",
         "        if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):\n",
         "        if header.pop(_CHECKSUM, None) is None:\n",
         "attack --kinds flips --n 200",
@@ -170,50 +170,50 @@ FAULTS = (
     ),
     # Requests.
     Mutation(
-        "any token will do", "apps/service/access.py",
+        "any token will do", "service/access.py",
         "        return same and scheme.lower()",
         "        return scheme.lower()",
         f"{_SERVICE}test_attacks.py::test_hosts_and_tokens",
     ),
     Mutation(
-        "any host will do", "apps/service/access.py",
+        "any host will do", "service/access.py",
         "        return bool(name) and (name in self._hosts or _is_address(name, server))\n",
         "        return bool(name)\n",
         f"{_SERVICE}test_attacks.py::test_hosts_and_tokens",
     ),
     Mutation(
-        "two hosts will do", "apps/service/access.py",
+        "two hosts will do", "service/access.py",
         "        if len(hosts) > 1:\n",
         "        if False:\n",
         f"{_SERVICE}test_service.py::"
         "test_what_a_proxy_may_read_otherwise_is_refused_before_the_body",
     ),
     Mutation(
-        "health waits in the queue", "apps/service/application.py",
+        "health waits in the queue", "service/application.py",
         "        nonlocal described\n",
         "        nonlocal described\n        with worker._place():\n            pass\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),
     Mutation(
-        "no end of the queue", "apps/service/worker.py",
+        "no end of the queue", "service/worker.py",
         "        if self.running >= self.limits.threads + self.limits.max_queue:\n",
         "        if False:\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),
     Mutation(
-        "no deadline of a body", "apps/service/bodies.py",
+        "no deadline of a body", "service/bodies.py",
         "            await asyncio.wait({self._task}, timeout=timeout)\n",
         "            await asyncio.wait({self._task})\n",
         f"{_SERVICE}test_connections.py::test_late_clients_are_left",
     ),
     Mutation(
-        "no limit of a body", "apps/service/bodies.py",
+        "no limit of a body", "service/bodies.py",
         "            if self._counted + len(part) > max_bytes:\n",
         "            if False:\n",
         f"{_SERVICE}test_service.py::test_a_body_without_a_length_is_cut_off_while_it_comes",
     ),
     Mutation(
-        "no limit of chunks", "apps/service/bodies.py",
+        "no limit of chunks", "service/bodies.py",
         "            if n_parts > _FREE_PARTS + (self._counted + len(part)) // _PART:\n",
         "            if False:\n",
         f"{_SERVICE}test_service.py::test_a_body_in_tiny_parts_is_refused_in_time",

@@ -228,7 +228,7 @@ def _pictures(folder: Path) -> list[str]:
 
 
 def _write_parts(folder: Path) -> None:
-    from visionshare.apps import extract_features
+    from visionshare.batch import extract_features
 
     paths = _pictures(folder)
     last = Path(paths[-1])
@@ -242,7 +242,7 @@ def _write_parts(folder: Path) -> None:
 
 
 def _read_parts(folder: Path) -> list[np.ndarray]:
-    from visionshare.apps import extract_features
+    from visionshare.batch import extract_features
     from visionshare.store import open_store
 
     paths, family = _pictures(folder), _family()
@@ -254,13 +254,13 @@ def _read_parts(folder: Path) -> list[np.ndarray]:
 
 
 def _write_extraction(folder: Path) -> None:
-    from visionshare.apps import extract_features
+    from visionshare.batch import extract_features
 
     extract_features(_family(), _pictures(folder), folder / "a.store")
 
 
 def _read_extraction(folder: Path) -> list[np.ndarray]:
-    from visionshare.apps import extract_features
+    from visionshare.batch import extract_features
 
     # The command reads the lists of images too.
     extraction = extract_features(_family(), _pictures(folder), folder / "a.store")

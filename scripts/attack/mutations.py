@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 
 __all__ = ["Mutation", "Noticed", "mutation_table", "run_mutations"]
 

@@ -19,8 +19,8 @@ def page_seeds() -> list[bytes]:
     """Return pages of text in several formats."""
     from PIL import Image
 
-    from visionshare.apps.ocr.rendering import render_page
     from visionshare.datasets.fonts import matplotlib_fonts
+    from visionshare.reading.rendering import render_page
 
     gray = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
     pages = []
@@ -87,9 +87,9 @@ def _reader() -> Any:
 
 def use_page(content: bytes, rng: np.random.Generator) -> None:
     """Read a page, and write what was read."""
-    from visionshare.apps.ocr import read_page
-    from visionshare.apps.ocr.writers import as_hocr, as_json
     from visionshare.datasets.folders import read_image
+    from visionshare.reading import read_page
+    from visionshare.reading.writers import as_hocr, as_json
 
     gray = read_image(io.BytesIO(content), background=255, max_pixels=1 << 22)
     page = read_page(_reader(), gray, bool(rng.integers(0, 2)), bool(rng.integers(0, 2)), 1)

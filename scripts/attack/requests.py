@@ -55,8 +55,8 @@ def mutated_request(seeds: list[bytes], rng: np.random.Generator) -> bytes:
 @cache
 def _service() -> tuple[Any, Any]:
     from visionshare import PatchTemplates
-    from visionshare.apps.service import Limits, service
     from visionshare.datasets import load_dataset
+    from visionshare.service import Limits, service
 
     images = load_dataset("digits", "train").images[:60]
     family = PatchTemplates(3, 6, 2, (2.0,), n_patches=200).fit(images).take(np.arange(6))

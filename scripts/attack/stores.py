@@ -50,7 +50,7 @@ def mutated_manifest(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     for _ in range(rng.integers(1, 4)):
         change_json(values, rng)
     if isinstance(values, dict) and values.get("version") != 1:
-        from visionshare.fingerprints import spec_fingerprint
+        from visionshare.files.fingerprints import spec_fingerprint
 
         values.pop("sha256", None)
         with suppress(Exception):

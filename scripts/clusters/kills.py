@@ -26,7 +26,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from visionshare import PatchTemplates
-from visionshare.apps import extract_features
+from visionshare.batch import extract_features
 from visionshare.distributed import cluster_client
 from visionshare.distributed.mapping import ClusterMap
 from visionshare.errors import VisionshareError

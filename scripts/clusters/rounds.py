@@ -23,7 +23,7 @@ from visionshare.distributed.blocks import ArrayBlock, ColumnSettings
 from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.host import COLUMNS, Host, Request, Slot
 from visionshare.losses import MulticlassLogistic
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.search import Exhaustive
 from visionshare.solvers import ActiveSet
 

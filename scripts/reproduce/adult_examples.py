@@ -20,7 +20,7 @@ from scripts.reproduce.adult import INPUTS, TRAINING, Adult, load, sets_of, spli
 from scripts.reproduce.kernels import ALL, ONE, SQUARES, Choice, MapSetting
 from scripts.reproduce.moved_draws import TUNED, Tuning
 from scripts.reproduce.results import arguments, keep_runs, listed, stopwatch, table, write_page
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 RATIOS = (0.1, 0.3, 0.5, 0.7)
 COLUMNS = 100

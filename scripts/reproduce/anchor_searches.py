@@ -18,7 +18,7 @@ from scripts.reproduce.anchors import LEARNERS, VALIDATION, read
 from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.generators.anchors import AnchorColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 POOL: dict[str, Any] = {"n_components": 50, "n_anchors": 1500, "n_radii": 35}
 # The ridge that is best at full length, see the page of anchors.

@@ -19,7 +19,7 @@ from scripts.reproduce.results import plain, pyplot, render, table
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 from visionshare.losses import coverage
 
 SOLVERS, PENALTY, FRACTION = ("adaboost", "gradboost"), "l1/linf", 0.02

@@ -20,7 +20,7 @@ from scripts.reproduce import brodatz_page
 from scripts.reproduce.results import arguments
 from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns, Columns
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 from visionshare.generators.draws import Draws
 from visionshare.store import DrawnColumns
 

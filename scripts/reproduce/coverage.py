@@ -30,7 +30,7 @@ from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
 from visionshare.losses import coverage
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 PER_CLASS = 240
 ALPHAS, LEAST, PRODUCTS = 12, 1e-2, 1296

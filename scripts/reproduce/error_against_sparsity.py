@@ -25,7 +25,7 @@ from visionshare import JointBoost, MixedNormClassifier, Products, ShareBoost, S
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.generators.stumps import StumpColumns
 from visionshare.learners import regularization_path
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 NAMES = {"landsat": "StatLog (LandSat)", "pendigits": "Pendigits", "isolet": "Isolet"}
 # Features of ShareBoost with products at most: fractions of the pool that the figure shows.

@@ -39,7 +39,7 @@ from visionshare.classifier import EarlyExit
 from visionshare.datasets import ImageSet, load_images
 from visionshare.export import compile_classifier, object_size, onnx_program, run_onnx
 from visionshare.generators.lbp import LocalBinaryPatterns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 TRAINING, FEATURES, BATCH = 5000, 60, 500
 # Of MNIST images whose pixels have variance 1, distances are about 35.

@@ -27,7 +27,7 @@ from scripts.reproduce.results import (
 )  # fmt: skip
 from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 FILE = "englishfnt_34_gray28.npz"
 COUNTS = (2, 4, 8, 12, 17, 22, 28, 34)

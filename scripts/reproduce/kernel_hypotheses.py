@@ -43,10 +43,10 @@ from scripts.reproduce.results import (
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 from visionshare.learners import regularization_path
 from visionshare.losses import coverage
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 CLASSES, VALIDATION, BLOCK = 10, 5000, 500
 LENGTHS, LENGTH = (1.0, 2.0, 2.5, 3.0), 2.5

@@ -47,9 +47,9 @@ from scripts.reproduce.results import (
     write_page,
 )  # fmt: skip
 from visionshare import GroupFeatureClassifier, RandomFourier
-from visionshare.apps.worker_processes import worker_processes
+from visionshare.batch.worker_processes import worker_processes
 from visionshare.generators.draws import Draws
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 # From a seventeenth to 600 times the median squared distance of two rows, 17.

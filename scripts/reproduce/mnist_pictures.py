@@ -18,7 +18,7 @@ from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import InputError
 from visionshare.generators.pictures import Seen, Tile
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 # Features and mistakes that are drawn, in rows of so many.
 FEATURES, MISTAKES, IN_A_ROW = 30, 40, 10

@@ -34,8 +34,8 @@ from scripts.reproduce.results import (
 )
 from visionshare.classifier import CompactClassifier
 from visionshare.columns import ArrayColumns
-from visionshare.durable import write_text
-from visionshare.memory import memory_limit
+from visionshare.files.durable import write_text
+from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train
 from visionshare.recipes.folder import WORK, run_folder
 from visionshare.recipes.run import Run, claim_work_folder

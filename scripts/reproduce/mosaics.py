@@ -15,11 +15,11 @@ import numpy as np
 
 from scripts.reproduce.results import arguments, keep_runs, spread, stopwatch, table, write_page
 from visionshare import CompactClassifier, GaborBank, ShareBoost
-from visionshare.apps.segmentation import class_colors, label_map, majority
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_plates
 from visionshare.datasets.folders import read_image
 from visionshare.datasets.textures import cut_patches, equalized
+from visionshare.reading.segmentation import class_colors, label_map, majority
 
 # The value of each texture in the region maps; see `identified` for how this is known.
 TEXTURES = {

@@ -18,7 +18,7 @@ from scripts.reproduce.anchors import VALIDATION, read, svm_error
 from scripts.reproduce.results import arguments, keep_runs, listed, spread, table, write_page
 from visionshare import CompactClassifier, KernelAnchors
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 ANCHORS, RADII, RADIUS, COMPONENTS = 230, 3, 1, 50
 SETTINGS: dict[str, Any] = {

@@ -33,7 +33,7 @@ from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.draws import Draws
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 STILL, MOVED = "GrFL, draws alone", "GrFL, moved draws"

@@ -35,7 +35,7 @@ from scripts.reproduce.brodatz import (
 from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from visionshare import GaborBank
 from visionshare.generators.draws import Draws
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 PATCHES = 500

@@ -24,11 +24,11 @@ import numpy as np
 from scripts.reproduce.ocr_characters import photographs
 from scripts.reproduce.results import arguments, keep_runs, render, stopwatch, table, write_page
 from visionshare import CompactClassifier, load
-from visionshare.apps.ocr import read_page
-from visionshare.apps.ocr.rendering import render_page
-from visionshare.apps.ocr.writers import as_picture
 from visionshare.datasets.fonts import CAPITALS, find_fonts, system_font_folders
 from visionshare.datasets.glyphs import Fonts, split_fonts
+from visionshare.reading import read_page
+from visionshare.reading.rendering import render_page
+from visionshare.reading.writers import as_picture
 from visionshare.recipes import load_recipe, train
 
 # The families that test, named before anything was read, each with the file that is read, and

@@ -31,7 +31,7 @@ from scripts.reproduce.uci import load
 from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegressor
 from visionshare.columns import ArrayColumns
 from visionshare.generators.monomials import ProductColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 NAMES = ("housing", "ailerons")
 TRAINING = {"housing": 354, "ailerons": 1500}

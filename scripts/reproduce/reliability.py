@@ -20,7 +20,7 @@ from typing import Any
 from scripts.attack.campaign import read_campaign
 from scripts.attack.results import Result
 from scripts.reproduce.results import RESULTS, keep_runs, table, write_page
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 
 # Each kind of attack: what it does, and the tries of the whole campaign.
 TRIES = {

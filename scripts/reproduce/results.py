@@ -27,7 +27,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
 
 PAGES = Path(__file__).parent / "pages"
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

@@ -20,8 +20,8 @@ from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, tabl
 from scripts.reproduce.uci import load
 from visionshare.learners.task_targets import class_targets
 from visionshare.losses import make_task_loss
+from visionshare.machine.resources import thread_limit
 from visionshare.penalties import GroupNorm
-from visionshare.resources import thread_limit
 from visionshare.solvers import Fista, Solver, TaskProblem, TaskWeights
 from visionshare.solvers.admm import Admm
 from visionshare.solvers.newton import Newton

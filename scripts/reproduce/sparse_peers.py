@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load, standardized
 from visionshare import ShareBoost
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 NAMES = ("landsat", "letter", "optdigits", "pendigits", "texture")
 BUDGETS = (3, 5, 10)

@@ -32,9 +32,9 @@ from scripts.reproduce.results import (
 from scripts.reproduce.sparsification_rates import described as described_rates
 from scripts.reproduce.sparsification_rates import low_norms, rates
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
-from visionshare.apps import features_needed, sparsify
 from visionshare.datasets import load_dataset
-from visionshare.resources import thread_limit
+from visionshare.learners.sparsification import features_needed, sparsify
+from visionshare.machine.resources import thread_limit
 
 KEPT = (1, 2, 5, 10, 20, 50, 100, 200)
 LOSSES = ("hinge", "logistic", "absolute")

@@ -26,7 +26,7 @@ from scripts.reproduce.moved_draws import Tuning, tune
 from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 RANGES = ((1.0, 20.0), (2.0, 40.0), (5.0, 100.0), (10.0, 200.0), (20.0, 400.0))

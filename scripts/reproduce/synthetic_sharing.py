@@ -29,7 +29,7 @@ from scripts.reproduce.results import (
 from visionshare import MixedNormClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 CLASSES = (16, 32, 64, 128, 256, 512, 1024)
 BLOCKS, ZEROED, ALLOWED = 8, 0.1, 0.02

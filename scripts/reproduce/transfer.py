@@ -31,7 +31,7 @@ from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
 from scripts.reproduce.transfer_times import table_of_fits, table_of_steps, times
 from scripts.reproduce.uci import load
 from visionshare.datasets.sampling import sample_one_class
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 POSITIVES, NEGATIVES = (2, 5, 10), 10
 HEADER = ["method", *(f"{p} + {NEGATIVES}" for p in POSITIVES)]

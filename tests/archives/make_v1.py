@@ -18,7 +18,7 @@ def main(out: Path) -> None:
     from PIL import Image
 
     from visionshare import KernelAnchors, PatchTemplates, Pixels, ShareBoost, Straightened
-    from visionshare.apps.extraction import extract_features
+    from visionshare.batch.extraction import extract_features
     from visionshare.classifier import ExitRule
     from visionshare.datasets import Preprocessing, load_dataset
     from visionshare.generators.family_file import write_family

@@ -27,7 +27,7 @@ from visionshare.classifier.file_format import write_fields
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
 from visionshare.errors import ClassifierFileError, DataError, InputError
-from visionshare.fingerprints import spec_fingerprint
+from visionshare.files.fingerprints import spec_fingerprint
 
 
 @pytest.fixture(scope="module")

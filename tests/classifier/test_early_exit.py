@@ -16,7 +16,7 @@ from visionshare.classifier.exit_plan import expected_harm
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.classifier.file_format import FORMAT, FORMAT_VERSION
 from visionshare.errors import ClassifierFileError, InputError
-from visionshare.tensor_file import read_tensor_file, write_tensor_file
+from visionshare.files.tensors import read_tensor_file, write_tensor_file
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from visionshare.classifier import model_card
 from visionshare.cli.main import main
 from visionshare.cli.text import cell
 from visionshare.errors import ExportError
+from visionshare.errors.names import without_controls
 from visionshare.export.toolchain import compiler
-from visionshare.names import without_controls
 
 # Colors, clears the screen, sets a title; CSI of one byte; rings; deletes.
 HOSTILE = ["\x1b[31mred", "\x1b[2J\x1b]0;title\x07", "c1\x9b2J", "bell\x07 and \x7f", "\x00"]

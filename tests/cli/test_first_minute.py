@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
-from visionshare.bundled import bundled
 from visionshare.cli.main import main
-from visionshare.names import did_you_mean, near_names, near_paths, nothing_named
+from visionshare.errors.names import did_you_mean, near_names, near_paths, nothing_named
+from visionshare.files.bundled import bundled
+from visionshare.machine.progress import Progress
 
 COMMANDS = [
     "train", "warmup", "samples", "design", "evaluate", "inspect", "bench", "predict", "prepare",
@@ -77,8 +78,10 @@ def test_the_commands_are_all_tested(capsys):
 )  # fmt: skip
 def test_quiet_stands_before_or_after_the_command(words, run_folder, monkeypatch, capsys):
     shown = []
-    monkeypatch.setattr("visionshare.progress.Progress.__enter__", lambda self: shown.append(1))
-    monkeypatch.setattr("visionshare.progress.Progress.__exit__", lambda *_: None)
+    monkeypatch.setattr(
+        "visionshare.machine.progress.Progress.__enter__", lambda self: shown.append(1)
+    )
+    monkeypatch.setattr(Progress, "__exit__", lambda *_: None)
     assert main(["inspect", "out/letters"]) == 0
     assert shown == [1]
     assert main([word.format("inspect") for word in words] + ["out/letters"]) == 0

@@ -14,8 +14,8 @@ import visionshare
 from visionshare import CompactClassifier, Pixels
 from visionshare.cli import evaluation
 from visionshare.cli.main import main
-from visionshare.durable import replace_file, storage_errors
 from visionshare.errors import ClusterError, InputError, StorageError
+from visionshare.files.durable import replace_file, storage_errors
 from visionshare.reports.transferability import write_transferability
 
 

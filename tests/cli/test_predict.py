@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import visionshare
-from visionshare.apps.pictures import read_picture
+from visionshare.batch.pictures import read_picture
 from visionshare.cli.main import main
 from visionshare.datasets import Preprocessing, load_dataset
 

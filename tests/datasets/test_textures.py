@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from visionshare.bundled import bundled
 from visionshare.datasets import Cut, dataset_info, load_dataset, load_images, load_plates
 from visionshare.datasets.textures import cut_patches, equalized, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
+from visionshare.files.bundled import bundled
 
 
 def _numbered(height=40, width=50):

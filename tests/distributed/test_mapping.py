@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels, load
-from visionshare.apps import classify_files, extract_features
-from visionshare.apps.mapping import itself, map_here
-from visionshare.apps.scoring import score_images
+from visionshare.batch import classify_files, extract_features
+from visionshare.batch.mapping import itself, map_here
+from visionshare.batch.scoring import score_images
 from visionshare.cli.main import main
 from visionshare.distributed import cluster_client
 from visionshare.distributed.mapping import ClusterMap

@@ -129,7 +129,7 @@ def test_files_arrays_and_pictures_are_the_same_after_training_on_any_of_them(ki
 
 
 def test_one_image_that_is_prepared_is_not_prepared_again(tmp_path):
-    from visionshare.apps import read_picture
+    from visionshare.batch import read_picture
 
     paths = _written(_drawings(), tmp_path)
     model = ImageClassifier(Pixels(), budget=2000, n_jobs=1).fit(paths, LABELS)

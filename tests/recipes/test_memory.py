@@ -14,7 +14,7 @@ from visionshare.datasets.folders import read_folder, read_images
 from visionshare.errors import MemoryLimitError
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.templates import Templates
-from visionshare.memory import LEAST, memory_limit
+from visionshare.machine.memory import LEAST, memory_limit
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.stages.estimates import learning_bytes, tuning_bytes
 
@@ -22,7 +22,7 @@ from visionshare.recipes.stages.estimates import learning_bytes, tuning_bytes
 TWO_RUNS = """
 import sys
 from visionshare.recipes import load_recipe, train
-from visionshare.system import peak_memory
+from visionshare.machine.system import peak_memory
 
 folder = sys.argv[1]
 peaks = []

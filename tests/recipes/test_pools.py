@@ -2,8 +2,8 @@
 
 import pytest
 
-from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
+from visionshare.files.bundled import bundled
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 

@@ -295,7 +295,7 @@ def test_searches_that_do_not_fit_stop_before_work(settings, message, tmp_path):
 
 
 def test_textures_train_and_map(tmp_path):
-    from visionshare.apps import label_map
+    from visionshare.reading import label_map
 
     settings = ["data.cut.per_class=60", "data.cut.size=12", "learner.rounds=5", "draws.n=10"]
     result = train(load_recipe("textures-gabor", settings), tmp_path / "out")

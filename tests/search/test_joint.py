@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from visionshare.generators.stumps import StumpColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
 
 

@@ -10,8 +10,8 @@ from scipy.optimize import minimize as generic_minimize
 from sklearn.linear_model import LogisticRegression
 
 from visionshare.losses import MulticlassLogistic
+from visionshare.machine.resources import thread_limit
 from visionshare.penalties import make_penalty
-from visionshare.resources import thread_limit
 from visionshare.solvers import ActiveSet, minimize
 from visionshare.solvers.preconditioner import Preconditioner
 

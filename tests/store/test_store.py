@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare import GaborBank, KernelAnchors, RandomFourier
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError, StorageError, StoreError
-from visionshare.fingerprints import images_fingerprint, spec_fingerprint
+from visionshare.files.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.pixels import Pixels
 from visionshare.generators.registry import former_state

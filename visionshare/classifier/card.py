@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from visionshare.class_labels import class_names
 from visionshare.errors import InputError
-from visionshare.names import without_controls
+from visionshare.errors.names import without_controls
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -19,13 +19,13 @@ from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake, Rasters
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
-from visionshare.durable import write_text
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
+from visionshare.files.durable import write_text
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
 from visionshare.generators.layer_summary import LayerSummary
-from visionshare.progress import track
-from visionshare.ranges import LARGEST_WEIGHT, check_range, peak_of
+from visionshare.machine.progress import track
 from visionshare.scores import finite_scores, predict_labels, softmax
 
 __all__ = ["CompactClassifier", "load"]
@@ -63,7 +63,7 @@ class CompactClassifier:
         features.
     preprocessing : Preprocessing, optional
         How pictures become images of ``image_shape``, see
-        :func:`visionshare.apps.pictures.read_picture`; they are stretched when omitted.
+        :func:`visionshare.batch.pictures.read_picture`; they are stretched when omitted.
     values : TrainingValues, optional
         The values of the training images: by them later arrays are scaled, or warned about. When
         omitted, the features see arrays of ``image_shape`` as they are.
@@ -264,7 +264,7 @@ class CompactClassifier:
         An array of ``image_shape`` is a picture like all others where ``values.arrays`` is
         "pictures", as in the files of :class:`visionshare.ImageClassifier` and of training on
         one's own pictures. Otherwise it is prepared already. What
-        :func:`visionshare.apps.read_picture` and :meth:`rasters` return is never prepared twice.
+        :func:`visionshare.batch.read_picture` and :meth:`rasters` return is never prepared twice.
         """
         images = self.rasters(images)
         if len(images) <= _BATCH:

@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.class_labels import label_array
 from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins, true_numbers
 from visionshare.errors import InputError
-from visionshare.resources import product
+from visionshare.machine.resources import product
 from visionshare.scores import finite_scores, predict_labels
 
 if TYPE_CHECKING:

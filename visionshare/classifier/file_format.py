@@ -20,8 +20,8 @@ from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
-from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"]
 

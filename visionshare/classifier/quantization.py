@@ -16,7 +16,7 @@ from visionshare.generators.layers.integers.rounding import FORMATS, best_expone
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.tuning import ByteNetwork, check_quantizable
 from visionshare.generators.union.family import UnionOfFamilies
-from visionshare.resources import single_threaded_blas
+from visionshare.machine.resources import single_threaded_blas
 
 __all__ = ["can_be_quantized", "quantize"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from visionshare.names import near_names
-from visionshare.progress import shown
+from visionshare.errors.names import near_names
+from visionshare.machine.progress import shown
 
 __all__ = ["Command", "Commands", "Group", "Switches", "switched"]
 

@@ -69,8 +69,8 @@ def design(
     # The same command resumes a design that was stopped; a longer --time continues one that
     # ended. Example: visionshare design mnist --data ~/data --time 30m --macs 400k --parameters
     # 12k Example: visionshare design digits --structures 9 --macs 20k --set fine_tuning.epochs=9
+    from visionshare.machine.resources import parse_size, resolve_jobs
     from visionshare.recipes import Budget, design_recipe, load_recipe
-    from visionshare.resources import parse_size, resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
     if time is None and structures is None:

@@ -88,14 +88,14 @@ def evaluate(
     from dataclasses import replace
 
     from visionshare import load
-    from visionshare.apps.scoring import score_images
+    from visionshare.batch.scoring import score_images
     from visionshare.classifier import EarlyExit
     from visionshare.datasets import Preprocessing
     from visionshare.distributed import cluster_client
     from visionshare.distributed.mapping import ClusterMap
-    from visionshare.durable import write_text
+    from visionshare.files.durable import write_text
+    from visionshare.machine.resources import resolve_jobs
     from visionshare.reports import Results
-    from visionshare.resources import resolve_jobs
 
     _check_outputs(report, errors)
     for option, file in (("--report", report), ("--errors", errors)):
@@ -135,7 +135,7 @@ def evaluate(
 
 
 def _check_outputs(report: str | None, errors: str | None) -> None:
-    from visionshare.storage import check_takes_results, is_url
+    from visionshare.files.storage import check_takes_results, is_url
 
     for option, out, suffix in (("--report", report, ".html"), ("--errors", errors, ".csv")):
         if out is None:
@@ -148,7 +148,7 @@ def _check_outputs(report: str | None, errors: str | None) -> None:
 
 def _write(out: str, option: str, write: Callable[[Path], None]) -> None:
     """Write a file of results, of this machine or in storage."""
-    from visionshare.uploads import uploaded_file
+    from visionshare.files.uploads import uploaded_file
 
     with uploaded_file(out) as path:
         try:
@@ -255,7 +255,7 @@ def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None
     import numpy as np
 
     from visionshare import load
-    from visionshare.resources import resolve_jobs
+    from visionshare.machine.resources import resolve_jobs
 
     model, rng = load(classifier), np.random.default_rng(0)
     n = min(_IMAGES, max(1, _BYTES // math.prod(model.image_shape)))

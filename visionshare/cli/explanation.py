@@ -45,8 +45,8 @@ def explain(
     In the picture red speaks for the class and blue against it.
     """
     from visionshare import load
-    from visionshare.apps import explain_picture
-    from visionshare.durable import replace_file
+    from visionshare.batch import explain_picture
+    from visionshare.files.durable import replace_file
     from visionshare.reports.overlays import overlay_picture
 
     if out is not None:

@@ -22,7 +22,7 @@ from visionshare.cli.targets import (
 )
 from visionshare.cli.text import say
 from visionshare.errors import ExportError, InputError
-from visionshare.names import choices
+from visionshare.errors.names import choices
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.bundled import bundled
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.listing import completes
 from visionshare.cli.options import Jobs, Scheduler, Workers, classifier_file
 from visionshare.cli.text import portable, say
 from visionshare.errors import DataError, InputError, RecipeError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
+from visionshare.files.bundled import bundled
 
 if TYPE_CHECKING:
     from visionshare.cli.commands import Commands
@@ -73,12 +73,12 @@ def extract(
     # Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store A
     # pool first learns its templates from a sample of the images and keeps them in
     # OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
-    from visionshare.apps import extract_features
+    from visionshare.batch import extract_features
     from visionshare.distributed import cluster_client
     from visionshare.distributed.mapping import ClusterMap
-    from visionshare.memory import memory_limit
-    from visionshare.resources import resolve_jobs
-    from visionshare.uploads import Destination
+    from visionshare.files.uploads import Destination
+    from visionshare.machine.memory import memory_limit
+    from visionshare.machine.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
     folder = Destination.of(out, replaces=False).folder
@@ -121,11 +121,11 @@ def _family(
 ) -> tuple[Any, Fit]:
     """Return the family, and the preprocessing of its images by default."""
     from visionshare import load
-    from visionshare.apps import FEATURES_FILE
-    from visionshare.apps.extraction import check_extraction_folder
+    from visionshare.batch import FEATURES_FILE
+    from visionshare.batch.extraction import check_extraction_folder
+    from visionshare.files.tensors import tensor_file_format
     from visionshare.generators.family_file import FORMAT, read_family, write_family
     from visionshare.recipes.pools import LISTED_POOLS
-    from visionshare.tensor_file import tensor_file_format
 
     path = Path(features)
     if path.is_dir():
@@ -161,7 +161,7 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     import numpy as np
 
     from visionshare.datasets.folders import read_images
-    from visionshare.memory import check_fits
+    from visionshare.machine.memory import check_fits
     from visionshare.recipes.pools import read_pool
     from visionshare.recipes.schema import FeaturePart
 

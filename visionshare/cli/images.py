@@ -13,7 +13,7 @@ import typer
 
 from visionshare.class_labels import class_names, quoted
 from visionshare.errors import DataError, InputError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -40,7 +40,7 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
     from visionshare.datasets.folders import iter_images
     from visionshare.datasets.notices import collect_notices, kinds_sentence
     from visionshare.datasets.pictures.tars import find_tars
-    from visionshare.storage import is_url, matching_files
+    from visionshare.files.storage import is_url, matching_files
 
     sources: list[Iterable[str]] = []
     for entry in entries:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from visionshare.bundled import bundled
 from visionshare.cli.text import say
 from visionshare.errors import InputError
-from visionshare.names import choices
+from visionshare.errors.names import choices
+from visionshare.files.bundled import bundled
 
 if TYPE_CHECKING:
     from visionshare.cli.commands import Commands

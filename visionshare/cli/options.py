@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from visionshare.errors import ClassifierFileError, DataError, InputError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 __all__ = [
     "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Picture", "Scheduler",

@@ -90,7 +90,7 @@ def write_png(path: Path, picture: Image.Image) -> None:
     """Write a picture, which says what wrote it."""
     from PIL.PngImagePlugin import PngInfo
 
-    from visionshare.durable import replace_file
+    from visionshare.files.durable import replace_file
 
     about = PngInfo()
     about.add_text("Software", _PROGRAM)

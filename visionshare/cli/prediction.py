@@ -34,13 +34,13 @@ from visionshare.cli.outputs import (
 )  # fmt: skip
 from visionshare.cli.text import cell, one_line, portable, say
 from visionshare.errors import DataError, InputError
-from visionshare.progress import stage
+from visionshare.machine.progress import stage
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from visionshare.apps import Classified
-    from visionshare.apps.resumed_file import ResumedFile
+    from visionshare.batch import Classified
+    from visionshare.batch.resumed_file import ResumedFile
     from visionshare.classifier import CompactClassifier
     from visionshare.cli.commands import Commands
 
@@ -78,13 +78,13 @@ def predict(
 ) -> None:
     """Classify images; one line per image: file, class, probability."""
     from visionshare import load
-    from visionshare.apps import classify_files
+    from visionshare.batch import classify_files
     from visionshare.datasets import Preprocessing
     from visionshare.distributed import cluster_client
     from visionshare.distributed.mapping import ClusterMap
-    from visionshare.fingerprints import file_digest
-    from visionshare.resources import resolve_jobs
-    from visionshare.storage import check_takes_results, is_url
+    from visionshare.files.fingerprints import file_digest
+    from visionshare.files.storage import check_takes_results, is_url
+    from visionshare.machine.resources import resolve_jobs
 
     form = "json" if as_json else "text"
     if out is not None:
@@ -165,7 +165,7 @@ class _Lines:
 @contextmanager
 def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
     """Yield standard output, or a file that appears when it is complete."""
-    from visionshare.apps.resumed_file import resumed_file
+    from visionshare.batch.resumed_file import resumed_file
 
     if out is None:
         yield _Lines()
@@ -237,8 +237,8 @@ def prepare(
     from PIL import Image
 
     from visionshare import load
-    from visionshare.apps.pictures import read_picture
-    from visionshare.durable import make_folder, replace_file
+    from visionshare.batch.pictures import read_picture
+    from visionshare.files.durable import make_folder, replace_file
 
     model = load(classifier)
     _check(model, classifier)

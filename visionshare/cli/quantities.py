@@ -45,7 +45,7 @@ def budget_limits(text: str, option: str) -> dict[str, float]:
 
 def _limit(text: str) -> tuple[str, float]:
     """Return the name of a limit, and its value: 0 where it is none."""
-    from visionshare.resources import parse_size
+    from visionshare.machine.resources import parse_size
 
     if time := re.fullmatch(r"(.*?) ?[uµμ]s", text):
         return "microseconds", _value(time[1], {"": 1})

@@ -26,8 +26,8 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from visionshare.apps.ocr import Page
     from visionshare.cli.commands import Commands
+    from visionshare.reading import Page
 
 __all__ = ["register"]
 
@@ -65,12 +65,12 @@ def read(
     # train ocr`: digits and capitals. Punctuation is ignored. In the folder, files that an
     # earlier run wrote are replaced, and no others.
     from visionshare import load
-    from visionshare.apps.ocr.reading import check_reader, read_page
-    from visionshare.apps.ocr.writers import as_hocr
-    from visionshare.apps.ocr.writers import as_json as to_json
     from visionshare.datasets.decoding import decode_pages
     from visionshare.datasets.opening import open_picture
-    from visionshare.resources import resolve_jobs
+    from visionshare.machine.resources import resolve_jobs
+    from visionshare.reading.page_reader import check_reader, read_page
+    from visionshare.reading.writers import as_hocr
+    from visionshare.reading.writers import as_json as to_json
 
     threads = resolve_jobs(jobs, "--jobs")
     if picture is not None and picture.suffix.lower() != ".png":
@@ -148,7 +148,7 @@ def _check_files(out: Path, names: list[str], inputs: list[str | Path]) -> None:
 
 
 def _write_all(out: Path, name: str, path: str, gray: np.ndarray, page: Page) -> None:
-    from visionshare.apps.ocr.writers import as_hocr, as_json
+    from visionshare.reading.writers import as_hocr, as_json
 
     in_text, in_json, in_hocr, in_picture = _files(out, name)
     # The text is known for a page's by its JSON, which is there first.
@@ -159,7 +159,7 @@ def _write_all(out: Path, name: str, path: str, gray: np.ndarray, page: Page) ->
 
 
 def _write(path: Path, text: str) -> None:
-    from visionshare.durable import write_text
+    from visionshare.files.durable import write_text
 
     write_text(path, text)
 
@@ -167,6 +167,6 @@ def _write(path: Path, text: str) -> None:
 def _write_picture(path: Path, gray: np.ndarray, page: Page) -> None:
     from PIL import Image
 
-    from visionshare.apps.ocr.writers import as_picture
+    from visionshare.reading.writers import as_picture
 
     write_png(path, Image.fromarray(as_picture(gray, page)))

@@ -52,9 +52,9 @@ def segment(
     import numpy as np
 
     from visionshare import load
-    from visionshare.apps.segmentation import check_side, class_colors, label_map
     from visionshare.datasets.folders import read_image
-    from visionshare.resources import resolve_jobs
+    from visionshare.machine.resources import resolve_jobs
+    from visionshare.reading.segmentation import check_side, class_colors, label_map
 
     threads = resolve_jobs(jobs, "--jobs")
     check_side(smooth)
@@ -103,7 +103,7 @@ def _write_map(path: Path, labels: np.ndarray, colors: np.ndarray) -> None:
     """Write an indexed PNG: a pixel's value is its class, the palette its color."""
     from PIL import Image
 
-    from visionshare.durable import replace_file
+    from visionshare.files.durable import replace_file
 
     height, width = labels.shape
     picture = Image.frombytes("P", (width, height), labels.astype("uint8").tobytes())
@@ -115,8 +115,8 @@ def _write_map(path: Path, labels: np.ndarray, colors: np.ndarray) -> None:
 def _write_overlay(path: Path, raster: np.ndarray, labels: np.ndarray, k: int) -> None:
     from PIL import Image
 
-    from visionshare.apps.segmentation import overlay
-    from visionshare.durable import replace_file
+    from visionshare.files.durable import replace_file
+    from visionshare.reading.segmentation import overlay
 
     with replace_file(path) as partial:
         Image.fromarray(overlay(raster, labels, k)).save(partial, format="png")

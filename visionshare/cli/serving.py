@@ -74,13 +74,13 @@ def serve(
     # Example: visionshare serve out/digits/classifier.safetensors There is no TLS: to serve other
     # machines, put a reverse proxy before it. The file is loaded again on SIGHUP.
     from visionshare import load
-    from visionshare.apps.service import Limits, require_service
-    from visionshare.resources import parse_size, resolve_jobs
+    from visionshare.machine.resources import parse_size, resolve_jobs
+    from visionshare.service import Limits, require_service
 
     require_service()
-    from visionshare.apps.service.access import default_host_names, host_of, read_token
-    from visionshare.apps.service.server import Settings, reserved, run
-    from visionshare.apps.service.workers import run_workers
+    from visionshare.service.access import default_host_names, host_of, read_token
+    from visionshare.service.server import Settings, reserved, run
+    from visionshare.service.workers import run_workers
 
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")

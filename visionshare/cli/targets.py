@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from visionshare.cli.text import say
 from visionshare.errors import InputError
-from visionshare.names import choices
+from visionshare.errors.names import choices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class CheckedTarget(NamedTuple):
 def checked_target(options: TargetOptions) -> CheckedTarget:
     """Return checked options."""
     from visionshare.export.targets import OPTIMIZATIONS, Limits, find_target, parse_count
-    from visionshare.resources import parse_size
+    from visionshare.machine.resources import parse_size
 
     if options.optimize not in OPTIMIZATIONS:
         raise InputError("--optimize", options.optimize, choices(options.optimize, OPTIMIZATIONS))

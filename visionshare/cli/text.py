@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from visionshare.names import without_controls
+from visionshare.errors.names import without_controls
 
 __all__ = ["accept_every_name", "cell", "one_line", "portable", "say"]
 

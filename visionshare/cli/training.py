@@ -22,7 +22,7 @@ from visionshare.cli.options import (
 from visionshare.cli.searching import SearchOptions, chosen_recipe
 from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError, RecipeError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,11 +146,11 @@ def train(
     from visionshare.distributed import cluster_client
     from visionshare.distributed.clients import check_cluster
     from visionshare.distributed.warming import warm_workers
+    from visionshare.files.uploads import Destination, local_place
+    from visionshare.machine.resources import parse_size, resolve_jobs
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import PictureOptions, names_pictures
     from visionshare.recipes.stages.stored import names_storage
-    from visionshare.resources import parse_size, resolve_jobs
-    from visionshare.uploads import Destination, local_place
 
     if out is not None:
         Destination.of(out)
@@ -301,7 +301,7 @@ def warmup() -> None:
     from visionshare.generators.layers.templates import Templates
     from visionshare.generators.patches import PatchTemplates
     from visionshare.learners import FineTuning, ShareBoost, fine_tune
-    from visionshare.progress import stage
+    from visionshare.machine.progress import stage
 
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2

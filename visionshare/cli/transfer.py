@@ -81,9 +81,9 @@ def transfer(
 ) -> None:
     """Learn new classes from a few images and the classifiers you have; see which ones help."""
     from visionshare.learners import GreedyTL
+    from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task
-    from visionshare.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
     if out is None and matrix is None:

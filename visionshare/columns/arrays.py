@@ -9,8 +9,8 @@ import numpy as np
 
 from visionshare.columns.base import Columns, Span
 from visionshare.errors import InputError
-from visionshare.progress import track
-from visionshare.resources import thread_limit
+from visionshare.machine.progress import track
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["ArrayColumns", "sampled"]
 

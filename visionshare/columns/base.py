@@ -12,8 +12,8 @@ import numpy as np
 from visionshare.columns.scaling import chosen_scaling, column_moments, example_weights
 from visionshare.columns.totals import Totals
 from visionshare.errors import InputError
-from visionshare.fingerprints import array_fingerprint
-from visionshare.resources import thread_limit
+from visionshare.files.fingerprints import array_fingerprint
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["Columns", "Span", "check_ids"]
 

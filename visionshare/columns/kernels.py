@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.resources import run_kernel
+from visionshare.machine.resources import run_kernel
 
 __all__ = ["correlate", "correlate_sparse", "gather", "moments", "moments_sparse", "pick"]
 

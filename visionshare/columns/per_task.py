@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError
-from visionshare.fingerprints import array_fingerprint
+from visionshare.files.fingerprints import array_fingerprint
 
 __all__ = ["TaskScaledColumns"]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.ranges import check_range
+from visionshare.errors.ranges import check_range
 
 __all__ = [
     "SCALINGS", "Moments", "chosen_scaling", "column_moments", "example_weights", "flat_noise",

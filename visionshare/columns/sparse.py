@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.columns.base import Columns, Span
 from visionshare.errors import InputError
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["SparseColumns"]
 

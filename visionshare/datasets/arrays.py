@@ -14,7 +14,7 @@ import numpy as np
 from visionshare.datasets.bounds import BoundedFile, unpacked_limit
 from visionshare.datasets.hdf5 import hdf5_array
 from visionshare.errors import DataError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 __all__ = ["read_hdf5", "read_npz"]
 

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from pydantic import ValidationError
 
-from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
 from visionshare.datasets.catalog_entry import CatalogFile, DataSetInfo, Split
 from visionshare.datasets.glyphs import Fonts, load_fonts
@@ -22,9 +21,10 @@ from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
-from visionshare.names import did_you_mean
-from visionshare.resources import cache_folder
-from visionshare.toml_file import read_toml_file
+from visionshare.errors.names import did_you_mean
+from visionshare.files.bundled import bundled
+from visionshare.files.toml import read_toml_file
+from visionshare.machine.resources import cache_folder
 
 __all__ = [
     "LISTED_DATASETS",
@@ -113,7 +113,7 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
 
 def data_roots(data_dir: Folder = None) -> list[Path]:
     """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache."""
-    # The cache is :func:`visionshare.resources.cache_folder`.
+    # The cache is :func:`visionshare.machine.resources.cache_folder`.
     roots = [] if data_dir is None else [Path(data_dir)]
     if os.environ.get("VISIONSHARE_DATA"):
         roots.append(Path(os.environ["VISIONSHARE_DATA"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.fingerprints import file_digest
+from visionshare.files.fingerprints import file_digest
 
 __all__ = ["group_numbers", "groups_of_copies"]
 

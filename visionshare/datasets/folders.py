@@ -17,9 +17,9 @@ from visionshare.datasets.notices import note_kind
 from visionshare.datasets.opening import Source
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
-from visionshare.memory import check_fits
-from visionshare.progress import track
-from visionshare.resources import resolve_jobs
+from visionshare.machine.memory import check_fits
+from visionshare.machine.progress import track
+from visionshare.machine.resources import resolve_jobs
 
 __all__ = [
     "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images", "is_left_behind",

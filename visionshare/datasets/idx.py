@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.bounds import Members, unpacked_limit
-from visionshare.durable import write_bytes
 from visionshare.errors import DataError
+from visionshare.files.durable import write_bytes
 
 __all__ = ["is_idx", "read_idx", "write_idx"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from visionshare.datasets.hdf5 import hdf5_array
 from visionshare.errors import DataError, InputError
-from visionshare.memory import check_fits
-from visionshare.storage import open_file
+from visionshare.files.storage import open_file
+from visionshare.machine.memory import check_fits
 
 __all__ = ["has_rows", "is_zarr", "read_rows", "row_blocks"]
 

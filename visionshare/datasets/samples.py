@@ -14,8 +14,8 @@ import numpy as np
 from visionshare.datasets.bundled_sets import TEXTURES, load_digits
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.datasets.textures import cut_patches
-from visionshare.durable import new_folder
 from visionshare.errors import InputError
+from visionshare.files.durable import new_folder
 
 __all__ = ["SAMPLES", "sign_picture", "write_samples"]
 

@@ -26,9 +26,9 @@ from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.row_blocks import has_rows, is_zarr, read_rows, row_blocks
-from visionshare.durable import storage_errors, write_text
 from visionshare.errors import DataError, InputError
-from visionshare.storage import is_url, matching_files, open_file
+from visionshare.files.durable import storage_errors, write_text
+from visionshare.files.storage import is_url, matching_files, open_file
 
 __all__ = [
     "Reading", "Shard", "StoredPictures", "local_copy", "partitions_of", "stored_files",

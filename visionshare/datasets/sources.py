@@ -17,7 +17,7 @@ from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 __all__ = ["load_images"]
 

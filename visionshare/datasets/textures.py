@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.datasets.folders import find_images, read_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.errors import DataError, InputError
-from visionshare.memory import check_fits
+from visionshare.machine.memory import check_fits
 
 __all__ = ["Cut", "cut_patches", "equalized", "read_plates", "texture_patches"]
 

@@ -25,7 +25,7 @@ from visionshare.distributed.sources import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.distributed.warming import warm_workers
 from visionshare.errors import InputError
-from visionshare.resources import parse_size
+from visionshare.machine.resources import parse_size
 
 __all__ = ["DistributedColumns", "PartitionedColumns"]
 

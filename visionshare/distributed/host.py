@@ -13,7 +13,7 @@ import numpy as np
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.distributed.blocks import Block, ColumnSettings, Room
 from visionshare.distributed.sums import JOINS, Node, joined
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["CHANGE", "COLUMNS", "ROWS", "THREADS", "Host", "Missing", "Piece", "Request", "Slot"]
 

@@ -20,7 +20,7 @@ from visionshare.distributed.process_groups import (
 )
 from visionshare.distributed.sources import current_client
 from visionshare.errors import ClusterError
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["InStep", "in_lockstep", "in_one_process"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visionshare.durable import write_bytes, write_text
 from visionshare.errors import ExportError, InputError, StorageError
 from visionshare.export.c.program import CProgram
 from visionshare.export.onnx.model import OnnxProgram
 from visionshare.export.toolchain import FLAGS, ObjectSize, run_compiler, section_sizes
-from visionshare.system import make_folders
+from visionshare.files.durable import write_bytes, write_text
+from visionshare.machine.system import make_folders
 
 __all__ = ["generated", "object_size", "write_onnx", "write_program", "written"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from visionshare.errors import ExportError
 from visionshare.export.c.program import CProgram, batch_source
 from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_macros
-from visionshare.resources import cache_folder
-from visionshare.system import belongs_to_others, replace, shared_library, user_label
+from visionshare.machine.resources import cache_folder
+from visionshare.machine.system import belongs_to_others, replace, shared_library, user_label
 
 __all__ = ["cached_library", "library_folder"]
 

@@ -15,7 +15,7 @@ from visionshare.export.c.program import CProgram
 from visionshare.export.onnx.model import OnnxProgram
 from visionshare.export.onnx.runtime import run_onnx
 from visionshare.export.toolchain import FLAGS, run_compiler
-from visionshare.system import shared_library
+from visionshare.machine.system import shared_library
 
 __all__ = [
     "CompiledPreparation",

@@ -25,7 +25,7 @@ from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
 from visionshare.generators.layer_summary import LayerSummary, n_floats
 from visionshare.generators.parameters import Parameters
-from visionshare.resources import product
+from visionshare.machine.resources import product
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer

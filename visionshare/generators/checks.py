@@ -10,10 +10,10 @@ import numpy as np
 
 from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
-from visionshare.memory import memory_room
-from visionshare.names import choices
-from visionshare.ranges import check_range, peak_of
-from visionshare.resources import size_text
+from visionshare.errors.names import choices
+from visionshare.errors.ranges import check_range, peak_of
+from visionshare.machine.memory import memory_room
+from visionshare.machine.resources import size_text
 
 __all__ = [
     "Ids",

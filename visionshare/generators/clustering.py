@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.progress import stage
+from visionshare.machine.progress import stage
 
 __all__ = ["cluster_centers"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.fingerprints import spec_fingerprint
+from visionshare.files.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
 from visionshare.generators.rates import Rates

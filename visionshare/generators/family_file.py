@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from visionshare.errors import DataError
+from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
-from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 __all__ = ["FORMAT", "read_family", "write_family"]
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.fingerprints import spec_fingerprint
+from visionshare.errors.names import choices
+from visionshare.files.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily
-from visionshare.names import choices
 
 __all__ = [
     "FAMILIES",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.generators.pictures import Plate, Row, Seen, Tile
-from visionshare.resources import product
+from visionshare.machine.resources import product
 
 __all__ = [
     "Strongest",

@@ -15,10 +15,10 @@ from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.export.targets.flash import flash_bytes
 from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.machine.resources import parse_size
 from visionshare.recipes import Budget
 from visionshare.recipes.design.cost import cost_of, flash_of
 from visionshare.recipes.design.structure import Structure
-from visionshare.resources import parse_size
 
 __all__ = ["DEFAULT_MACS", "Limits"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.durable import write_bytes
 from visionshare.errors import InputError
+from visionshare.files.durable import write_bytes
 from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.estimator import ImageClassifier
 

@@ -22,8 +22,8 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake, as_rasters
-from visionshare.durable import write_text
 from visionshare.errors import InputError
+from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.augmenting import option
 from visionshare.image_classifier.budget import Limits
@@ -35,10 +35,10 @@ from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import learn_from_family, table
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.examples import classes_and_numbers
+from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes import train_images
 from visionshare.recipes.design.writing import toml_text
 from visionshare.recipes.reading import parse_recipe
-from visionshare.resources import resolve_jobs
 from visionshare.scores import flat_scores, predict_labels
 
 __all__ = ["ImageClassifier"]

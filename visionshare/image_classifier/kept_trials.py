@@ -9,9 +9,9 @@ from pathlib import Path
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
-from visionshare.durable import make_folder, write_text
 from visionshare.errors import VisionshareError
-from visionshare.fingerprints import array_fingerprint, spec_fingerprint
+from visionshare.files.durable import make_folder, write_text
+from visionshare.files.fingerprints import array_fingerprint, spec_fingerprint
 from visionshare.recipes.schema import Recipe, as_settings
 
 __all__ = ["KeptTrials", "is_trial_file"]

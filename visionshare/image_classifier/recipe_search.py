@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.datasets import ImageSet
-from visionshare.durable import is_partial, remove_folder, write_text
 from visionshare.errors import InputError, RecipeError
+from visionshare.files.durable import is_partial, remove_folder, write_text
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import Trial
-from visionshare.memory import memory_limit
+from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images
 from visionshare.recipes.design.writing import toml_text
 from visionshare.recipes.folder import WORK, check_run_folder, run_folder

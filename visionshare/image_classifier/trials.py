@@ -20,7 +20,7 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal
 from visionshare.learners.calibration import fit_temperature, with_an_error
-from visionshare.progress import stage
+from visionshare.machine.progress import stage
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.members import choose_features

@@ -15,6 +15,7 @@ from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.regularization_path import regularization_path
 from visionshare.learners.shareboost import ShareBoost
+from visionshare.learners.sparsification import features_needed, sparsify
 from visionshare.learners.structural_boosting import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
@@ -36,7 +37,9 @@ __all__ = [
     "StructuralBoostingRegressor",
     "Transferability",
     "bytes_per_image",
+    "features_needed",
     "fine_tune",
     "leave_one_class_out",
     "regularization_path",
+    "sparsify",
 ]

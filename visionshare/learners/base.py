@@ -23,6 +23,7 @@ from visionshare.class_labels import label_array, renamed
 from visionshare.classifier.path import PathStep
 from visionshare.columns import ArrayColumns, Columns, SparseColumns
 from visionshare.errors import InputError
+from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, classes_and_numbers, example_weights
 from visionshare.learners.labels import (
@@ -34,8 +35,7 @@ from visionshare.learners.labels import (
 )
 from visionshare.learners.parameters import checked_options
 from visionshare.learners.rates import rated
-from visionshare.ranges import LARGEST_WEIGHT, check_range, peak_of
-from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.machine.resources import resolve_jobs, thread_limit
 from visionshare.scores import (
     finite_scores,
     flat_scores,

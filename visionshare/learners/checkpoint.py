@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from visionshare.durable import write_text
 from visionshare.errors import DataError, InputError
-from visionshare.fingerprints import array_fingerprint
-from visionshare.progress import shown, track
+from visionshare.files.durable import write_text
+from visionshare.files.fingerprints import array_fingerprint
+from visionshare.files.tensors import read_tensor_file, write_tensor_file
+from visionshare.machine.progress import shown, track
 from visionshare.registry import description
-from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 __all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "tracked"]
 

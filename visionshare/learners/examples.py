@@ -13,8 +13,8 @@ from sklearn.utils.validation import _check_sample_weight
 from visionshare.class_labels import checked_classes, quoted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.errors.ranges import check_range, peak_of
 from visionshare.learners.class_weights import check_class_weight, weights_of_classes
-from visionshare.ranges import check_range, peak_of
 
 # Largest weights of examples: their sums, and those times a residual, are exact numbers.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30

@@ -103,8 +103,8 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
     """Classifier whose weights have ‖w‖₁ ≤ B, reached by steps towards one feature each.
 
     Within O(λ²B²/ε²) features the risk is within ε of the best weights in the ball, whatever
-    their number; see :func:`visionshare.apps.features_needed`. With more than two classes each is
-    learned against the rest, in a ball of its own.
+    their number; see :func:`visionshare.learners.features_needed`. With more than two classes
+    each is learned against the rest, in a ball of its own.
 
     Parameters
     ----------

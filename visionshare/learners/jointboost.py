@@ -10,14 +10,14 @@ import numpy as np
 
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
+from visionshare.errors.ranges import check_range
 from visionshare.generators.stumps import StumpColumns, Stumps
 from visionshare.learners.base import Classifier
 from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
 from visionshare.learners.parameters import check_fraction, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path, widest
-from visionshare.ranges import check_range
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier

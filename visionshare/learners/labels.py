@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.ranges import check_range, peak_of
+from visionshare.errors.ranges import check_range, peak_of
 
 # Largest absolute values of the targets of a regression: penalties and tolerances, which do not
 # grow with them, still matter.

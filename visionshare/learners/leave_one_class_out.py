@@ -13,7 +13,7 @@ from visionshare.datasets.sampling import sample_one_class
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
 from visionshare.learners.greedytl import GreedyTL
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["Transferability", "leave_one_class_out"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.errors.ranges import check_range
 from visionshare.generators.checks import check_whole
 from visionshare.learners.class_weights import check_class_weight
-from visionshare.ranges import check_range
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 
 # Of parameters: beyond these a number is as good as 0 or infinity, and nothing is learned.
 _NUMBER_LIMITS = (1e-30, 1e30)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.columns import Columns
-from visionshare.durable import write_text
 from visionshare.errors import InputError
+from visionshare.files.durable import write_text
 from visionshare.generators.rates import checked_rates, measured_rates
 from visionshare.search import PerCostSearch, Search
 from visionshare.search.per_cost import check_known

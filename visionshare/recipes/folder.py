@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visionshare.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.errors import InputError, VisionshareError
+from visionshare.files.durable import is_partial, make_folder, remove_folder, write_text
+from visionshare.files.tensors import tensor_file_format
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
-from visionshare.tensor_file import tensor_file_format
 
 __all__ = [
     "IDENTITY", "LOCK", "MANIFEST", "MARK", "RESULTS", "WORK", "check_run_folder", "locked_folder",

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from visionshare.bundled import bundled
 from visionshare.datasets.catalog import list_datasets, uses_folder
 from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
@@ -19,6 +18,7 @@ from visionshare.datasets.pictures.splits import TEST_FRACTION
 from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.datasets.shards import local_copy, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
+from visionshare.files.bundled import bundled
 from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, split_files

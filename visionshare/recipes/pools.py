@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from visionshare.bundled import bundled
 from visionshare.errors import InputError, RecipeError
+from visionshare.errors.names import did_you_mean, nothing_named
+from visionshare.files.bundled import bundled
 from visionshare.generators import FeatureFamily, family_class, family_names
 from visionshare.generators.layers.family.layer import Features
 from visionshare.generators.layers.layer import Layer
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.registry import layer_class
-from visionshare.names import did_you_mean, nothing_named
 from visionshare.recipes.reading import first_problem, read_toml
 from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 

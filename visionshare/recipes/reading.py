@@ -10,13 +10,13 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
-from visionshare.names import did_you_mean, nothing_named
+from visionshare.errors.names import did_you_mean, nothing_named
+from visionshare.files.bundled import bundled
+from visionshare.files.toml import parse_toml, read_toml_file
 from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
-from visionshare.toml_file import parse_toml, read_toml_file
 
 __all__ = [
     "LISTED_PIPELINES",

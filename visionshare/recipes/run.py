@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.datasets import ImageSet, StoredPictures
-from visionshare.durable import remove_folder, write_text
 from visionshare.errors import RecipeError
-from visionshare.fingerprints import array_fingerprint
-from visionshare.progress import stage
+from visionshare.files.durable import remove_folder, write_text
+from visionshare.files.fingerprints import array_fingerprint
+from visionshare.machine.progress import stage
+from visionshare.machine.resources import parse_size
 from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.stored import names_storage
-from visionshare.resources import parse_size
 
 __all__ = ["Clock", "Run", "claim_work_folder", "fingerprint_of"]
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import Field, create_model, field_validator, model_validator
 
 from visionshare.errors import InputError
+from visionshare.machine.resources import parse_size
 from visionshare.recipes.registry import DEFAULT_LEARNER, LearnerSection, learner_section
 from visionshare.recipes.sections import Section, section_of
-from visionshare.resources import parse_size
 
 __all__ = [
     "DataPart",
@@ -144,7 +144,7 @@ class QuantizationPart(Section):
 
 
 class SparsificationPart(Section):
-    """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`."""
+    """How many features are drawn from a classifier, see :func:`visionshare.learners.sparsify`."""
 
     scaled: bool = True
 
@@ -152,7 +152,7 @@ class SparsificationPart(Section):
         """Have one weight sparsified, which checks the number of draws."""
         import numpy as np
 
-        from visionshare.apps.sparsification import sparsify
+        from visionshare.learners.sparsification import sparsify
 
         sparsify(np.ones(1), **self.as_arguments())
 
@@ -293,10 +293,10 @@ def _data_sections() -> dict[str, Any]:
 @cache
 def _sections() -> dict[str, Any]:
     """Return the sections that are made from the signatures of what they configure."""
-    from visionshare.apps.sparsification import sparsify
     from visionshare.classifier import learn_exit_rule
     from visionshare.datasets import Augmentation, Preprocessing
     from visionshare.learners import FineTuning, Quantization
+    from visionshare.learners.sparsification import sparsify
     from visionshare.recipes.design.settings import Design
 
     return {

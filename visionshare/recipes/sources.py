@@ -11,8 +11,8 @@ import numpy as np
 
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError
+from visionshare.errors.names import nothing_named
 from visionshare.generators.sources.scores import LinearSource
-from visionshare.names import nothing_named
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart, SourcesPart
 

@@ -14,8 +14,9 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
-from visionshare.memory import memory_limit
-from visionshare.progress import shown, stage
+from visionshare.files.uploads import Destination
+from visionshare.machine.memory import memory_limit
+from visionshare.machine.progress import shown, stage
 from visionshare.recipes.folder import LOCK, MANIFEST, WORK, run_folder
 from visionshare.recipes.learning_curve import Trainer, measure_learning_curve
 from visionshare.recipes.pools import read_pool
@@ -31,7 +32,6 @@ from visionshare.recipes.stages.members import learn_members, learn_teacher, tea
 from visionshare.recipes.stages.results import write_learning_curve, write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.tuning import check_tuning
-from visionshare.uploads import Destination
 
 __all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
 
@@ -67,7 +67,7 @@ def train(
     recipe : Recipe
     out : path-like
         Folder of the results; or a URL of object storage: they are then made in
-        :func:`visionshare.uploads.local_place`, and uploaded when they are complete.
+        :func:`visionshare.files.uploads.local_place`, and uploaded when they are complete.
     data_dir : path-like, optional
         Where data sets are searched first.
     jobs : int, default 1

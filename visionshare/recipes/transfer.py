@@ -12,7 +12,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import sample_one_class, sample_per_class
 from visionshare.errors import DataError, InputError
-from visionshare.fingerprints import array_fingerprint
+from visionshare.files.fingerprints import array_fingerprint
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.learners import GreedyTL
 from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.durable import write_text
-from visionshare.names import without_controls
+from visionshare.errors.names import without_controls
+from visionshare.files.durable import write_text
 from visionshare.reports.figures import CurvePoint
 from visionshare.reports.results import Results
 

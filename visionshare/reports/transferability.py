@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
-from visionshare.names import without_controls
+from visionshare.errors.names import without_controls
+from visionshare.files.durable import replace_file, write_text
 
 __all__ = [
     "TABLE_BEGINS",

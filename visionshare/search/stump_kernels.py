@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.stumps.kernels import share_scale
-from visionshare.resources import run_kernel
+from visionshare.machine.resources import run_kernel
 
 __all__ = ["best_stumps"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.stumps import StumpColumns
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 from visionshare.search.criteria import Gradient
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState

@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.columns.base import Columns, Span
 from visionshare.columns.scaling import example_weights
 from visionshare.errors import InputError
-from visionshare.fingerprints import images_fingerprint
+from visionshare.files.fingerprints import images_fingerprint
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.climbing import Ascent
 from visionshare.generators.draws import Draws

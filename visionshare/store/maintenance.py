@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from visionshare.durable import storage_errors
+from visionshare.files.durable import storage_errors
 from visionshare.store.manifest import read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, digested, shard_problem
 from visionshare.store.writer_lock import writer_lock

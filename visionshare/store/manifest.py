@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from visionshare.durable import write_text
 from visionshare.errors import StoreError
-from visionshare.fingerprints import spec_fingerprint
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
+from visionshare.files.durable import write_text
+from visionshare.files.fingerprints import spec_fingerprint
 
 __all__ = [
     "MANIFEST",

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.durable import is_partial, make_folder
 from visionshare.errors import InputError, StoreError
-from visionshare.fingerprints import images_fingerprint, spec_fingerprint
+from visionshare.files.durable import is_partial, make_folder
+from visionshare.files.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.base import check_dtype
 from visionshare.generators.registry import family_fingerprints
-from visionshare.resources import parse_size
+from visionshare.machine.resources import parse_size
 from visionshare.store.manifest import (
     MANIFEST,
     MOST_COLUMNS,
@@ -93,7 +93,7 @@ def create_empty_store(
     m : int
         Number of images.
     images_sha256 : str
-        What :func:`visionshare.fingerprints.images_fingerprint` says of them.
+        What :func:`visionshare.files.fingerprints.images_fingerprint` says of them.
     dtype : {"float16", "float32"}
 
     Raises

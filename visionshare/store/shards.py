@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.durable import write_bytes
 from visionshare.errors import StoreError
-from visionshare.fingerprints import content_digest, file_digest
+from visionshare.files.durable import write_bytes
+from visionshare.files.fingerprints import content_digest, file_digest
 from visionshare.store.manifest import ShardEntry
 
 __all__ = ["SHARDS", "MappedShard", "digested", "shard_problem", "write_shard"]

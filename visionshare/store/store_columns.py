@@ -13,8 +13,8 @@ from visionshare.columns.arrays import ArrayColumns, sampled
 from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError, StoreError
 from visionshare.generators import FeatureFamily
-from visionshare.progress import track
-from visionshare.resources import parse_size
+from visionshare.machine.progress import track
+from visionshare.machine.resources import parse_size
 from visionshare.store.manifest import Manifest, read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, MappedShard, write_shard
 from visionshare.store.writer_lock import writer_lock

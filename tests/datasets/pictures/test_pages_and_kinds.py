@@ -170,7 +170,7 @@ def test_a_range_is_kept_with_the_classifier(tmp_path):
     model = ImageClassifier("pixels", size=8).fit(paths, labels)
     model.save(tmp_path / "a.safetensors")
     from visionshare import load
-    from visionshare.apps import read_picture
+    from visionshare.batch import read_picture
 
     loaded = load(tmp_path / "a.safetensors")
     assert loaded.preprocessing.values == (0.0, 65535.0)
@@ -191,8 +191,8 @@ def test_check_and_train_count_the_same_broken_files(tmp_path):
 
 
 def test_all_pages_of_a_scan_are_read(tmp_path, capsys, monkeypatch):
-    import visionshare.apps.ocr.reading as reading
-    from visionshare.apps.ocr import Page
+    import visionshare.reading.page_reader as reading
+    from visionshare.reading import Page
 
     read = []
 

@@ -20,10 +20,10 @@ from visionshare import (
 )
 from visionshare.columns import ArrayColumns
 from visionshare.errors import ClassifierFileError, DataError, InputError
+from visionshare.files.tensors import write_tensor_file
 from visionshare.generators import family_from_state
 from visionshare.generators.family_file import FORMAT, read_family
 from visionshare.store import create_store
-from visionshare.tensor_file import write_tensor_file
 from visionshare.testing import check_columns, check_family
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 6, 5), np.uint8)

@@ -8,7 +8,7 @@ import pytest
 from visionshare.cli.main import main
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError, InputError, StoreError
-from visionshare.progress import Progress
+from visionshare.machine.progress import Progress
 from visionshare.recipes import Budget, design_recipe, load_recipe, train
 from visionshare.recipes.design import running
 from visionshare.recipes.design.trials import LOCK, RECIPE, TABLE, WORK, design_folder

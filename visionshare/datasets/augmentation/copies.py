@@ -12,7 +12,7 @@ import numpy as np
 
 from visionshare.datasets.augmentation.deformations import Deformation, Moves, moved
 from visionshare.errors import InputError
-from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.machine.resources import resolve_jobs, thread_limit
 
 __all__ = ["Augmentation", "augmented_copies", "elastic_deformations"]
 

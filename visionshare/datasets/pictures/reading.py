@@ -19,9 +19,9 @@ from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
-from visionshare.memory import check_fits
-from visionshare.progress import stage
-from visionshare.resources import resolve_jobs, size_text
+from visionshare.machine.memory import check_fits
+from visionshare.machine.progress import stage
+from visionshare.machine.resources import resolve_jobs, size_text
 
 __all__ = ["ReadPictures", "broken_sentence", "read_pictures"]
 

@@ -26,7 +26,7 @@ from visionshare.datasets.pictures.tables import TABLES, find_table, table_pictu
 from visionshare.datasets.pictures.tars import find_tars, is_tar, tar_pictures
 from visionshare.datasets.pictures.value_ranges import are_pictures, as_bytes, value_range
 from visionshare.errors import DataError
-from visionshare.names import nothing_named
+from visionshare.errors.names import nothing_named
 
 __all__ = ["KINDS", "find_pictures", "labeled_arrays"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from visionshare.datasets.pictures.labeled import Content, Header, PictureSet, header
 from visionshare.errors import DataError
-from visionshare.resources import resolve_jobs
+from visionshare.machine.resources import resolve_jobs
 
 __all__ = ["Survey", "common_size", "median_size", "survey_pictures"]
 

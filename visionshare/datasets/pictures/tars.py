@@ -19,7 +19,7 @@ from visionshare.datasets.notices import collect_notices, note_kind
 from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
-from visionshare.storage import open_file
+from visionshare.files.storage import open_file
 
 __all__ = ["find_tars", "is_tar", "tar_contents", "tar_pictures"]
 

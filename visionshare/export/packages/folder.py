@@ -7,7 +7,7 @@ from pathlib import Path
 from visionshare.errors import InputError
 from visionshare.export.files import generated, written
 from visionshare.export.packages.contents import Package
-from visionshare.system import make_folders
+from visionshare.machine.system import make_folders
 
 __all__ = ["write_package"]
 
@@ -30,7 +30,7 @@ def write_package(package: Package, folder: Path, argument: str = "folder") -> l
     ...     write_package(made, Path(name) / "digits")[0].name
     'digits.c'
     """
-    from visionshare.durable import write_bytes
+    from visionshare.files.durable import write_bytes
 
     paths = [folder / name for name in package.files]
     with written(folder, argument, "a folder"):

@@ -6,7 +6,7 @@ import platform
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
-from visionshare.names import choices
+from visionshare.errors.names import choices
 
 __all__ = ["TARGETS", "Target", "find_target"]
 

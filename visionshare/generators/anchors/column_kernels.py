@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.anchors.kernels import taper
-from visionshare.resources import run_kernel
+from visionshare.machine.resources import run_kernel
 
 __all__ = [
     "anchor_squares",

@@ -20,7 +20,7 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.states import check_floats, check_state, family_state, unfitted
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 __all__ = ["KernelAnchors"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visionshare.generators.anchors.fitting import NO_LIMIT
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.anchors.family import KernelAnchors

@@ -27,7 +27,7 @@ from visionshare.generators.climbing import Ascent
 from visionshare.generators.fourier.climbing import climb_frequency
 from visionshare.generators.inputs import check_scaling, fit_scaling, flattened, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
-from visionshare.resources import run_blocks, single_threaded_blas
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 __all__ = ["RandomFourier"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import flattened, rows_of
-from visionshare.resources import run_blocks, single_threaded_blas
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
     from visionshare.generators.fourier.family import RandomFourier

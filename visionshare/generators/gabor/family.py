@@ -30,7 +30,7 @@ from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.gabor.values import FURTHEST, gabor_values, gray_of, reach_of
 from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import run_blocks, single_threaded_blas
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 __all__ = ["GaborBank"]
 

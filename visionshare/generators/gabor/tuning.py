@@ -10,7 +10,7 @@ from visionshare.generators.base import check_images
 from visionshare.generators.gabor.slopes import gabor_slopes
 from visionshare.generators.gabor.values import gray_of
 from visionshare.generators.inputs import flattened
-from visionshare.resources import run_blocks, single_threaded_blas
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
     from visionshare.generators.gabor.family import GaborBank

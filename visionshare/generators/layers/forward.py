@@ -13,7 +13,7 @@ from visionshare.generators.inputs import flattened
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.integer_layer import IntegerLayer, as_bytes
 from visionshare.generators.layers.layer import Fitted
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 __all__ = ["Forward"]
 

@@ -20,7 +20,7 @@ from visionshare.generators.checks import check_choice, check_memory, check_whol
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.lbp.patterns import Circle, circle, codes_of_patterns
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 __all__ = ["LocalBinaryPatterns"]
 

@@ -14,7 +14,7 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
-from visionshare.resources import thread_limit
+from visionshare.machine.resources import thread_limit
 
 __all__ = ["ProductColumns"]
 

@@ -21,7 +21,7 @@ from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
-from visionshare.resources import run_blocks, single_threaded_blas
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 __all__ = ["Monomials"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.resources import run_kernel
+from visionshare.machine.resources import run_kernel
 
 __all__ = ["multiplied", "pair_products", "weighted_products"]
 

@@ -29,7 +29,7 @@ from visionshare.generators.patches.restricted import (
 )
 from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import run_blocks, single_threaded_blas, size_text
+from visionshare.machine.resources import run_blocks, single_threaded_blas, size_text
 
 __all__ = ["PatchTemplates"]
 

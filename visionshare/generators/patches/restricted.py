@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 __all__ = [
     "RestrictedPlan",

@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import as_lines
 from visionshare.generators.patches.restricted import RestrictedPlan
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates

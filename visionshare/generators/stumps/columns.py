@@ -9,11 +9,11 @@ import numpy as np
 from visionshare.columns.base import Columns, Span
 from visionshare.columns.scaling import example_weights, flat_noise
 from visionshare.errors import InputError
-from visionshare.fingerprints import array_fingerprint
+from visionshare.files.fingerprints import array_fingerprint
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import flattened, rows_of
 from visionshare.generators.stumps.family import Stumps
-from visionshare.resources import resolve_jobs, run_blocks, thread_limit
+from visionshare.machine.resources import resolve_jobs, run_blocks, thread_limit
 
 __all__ = ["StumpColumns"]
 

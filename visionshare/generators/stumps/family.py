@@ -20,7 +20,7 @@ from visionshare.generators.checks import check_whole
 from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 __all__ = ["Stumps"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.resources import run_kernel
+from visionshare.machine.resources import run_kernel
 
 __all__ = ["fill", "prefix_sums", "share_scale", "share_scales", "weight_shares"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from visionshare.datasets.intake import as_rasters
 from visionshare.distributed.process_groups import ProcessGroup
-from visionshare.fingerprints import array_fingerprint
+from visionshare.files.fingerprints import array_fingerprint
 from visionshare.generators.computed import image_batches
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import ByteNetwork

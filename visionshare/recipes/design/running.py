@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.durable import remove_folder, write_text
 from visionshare.errors import (
     ClassifierFileError,
     DataError,
@@ -20,9 +19,10 @@ from visionshare.errors import (
     MemoryLimitError,
     RecipeError,
 )
-from visionshare.fingerprints import array_fingerprint, spec_fingerprint
-from visionshare.memory import memory_limit
-from visionshare.progress import shown, stage
+from visionshare.files.durable import remove_folder, write_text
+from visionshare.files.fingerprints import array_fingerprint, spec_fingerprint
+from visionshare.machine.memory import memory_limit
+from visionshare.machine.progress import shown, stage
 from visionshare.recipes.design.cost import Budget
 from visionshare.recipes.design.halving import Halving, Next, rung_epochs
 from visionshare.recipes.design.proposals import Proposals, draw_structure

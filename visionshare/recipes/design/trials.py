@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from visionshare.durable import is_partial, write_text
 from visionshare.errors import InputError
+from visionshare.files.durable import is_partial, write_text
 from visionshare.recipes.design.cost import Cost
 from visionshare.recipes.design.structure import Structure
 from visionshare.recipes.folder import locked_folder

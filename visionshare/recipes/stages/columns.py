@@ -10,10 +10,10 @@ import numpy as np
 
 from visionshare.datasets import ImageSet, StoredPictures
 from visionshare.errors import RecipeError
-from visionshare.memory import check_fits, hold, memory_room
+from visionshare.machine.memory import check_fits, hold, memory_room
+from visionshare.machine.resources import size_text
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import DrawsPart, Recipe
-from visionshare.resources import size_text
 
 __all__ = ["check_columns", "check_partitions", "make_columns", "searches_at_most"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.apps.mapping import Mapper, map_here
+from visionshare.batch.mapping import Mapper, map_here
 from visionshare.classifier import CompactClassifier
 from visionshare.classifier.exit_learning import exit_rule_of_values
 from visionshare.datasets import StoredPictures
 from visionshare.datasets.shards import Shard
-from visionshare.memory import check_fits
+from visionshare.machine.memory import check_fits
 from visionshare.recipes.run import Run
 from visionshare.recipes.stages.images import RunImages, validation_mask
 

@@ -19,8 +19,8 @@ from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.tuning import quantized
 from visionshare.learners import FineTuning
 from visionshare.learners.fine_tuning.heads import UNITS
+from visionshare.machine.resources import parse_size
 from visionshare.recipes.schema import Recipe
-from visionshare.resources import parse_size
 
 __all__ = ["check_flash", "within_flash"]
 

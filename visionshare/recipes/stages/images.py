@@ -24,8 +24,8 @@ from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import RecipeError
-from visionshare.memory import check_fits, hold
-from visionshare.progress import stage
+from visionshare.machine.memory import check_fits, hold
+from visionshare.machine.progress import stage
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, survey_storage

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, averaged
-from visionshare.durable import remove_folder
+from visionshare.files.durable import remove_folder
 from visionshare.generators.sources.scores import LinearSource
-from visionshare.memory import check_fits
+from visionshare.machine.memory import check_fits
 from visionshare.recipes.run import Clock, Run, fingerprint_of
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.columns import make_columns

@@ -14,12 +14,12 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.intake import as_rasters
-from visionshare.durable import write_text
+from visionshare.files.durable import write_text
+from visionshare.machine.system import peak_memory
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
-from visionshare.system import peak_memory
 
 if TYPE_CHECKING:
     from visionshare.reports.figures import CurvePoint

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.apps.sparsification import sparsify
 from visionshare.classifier import CompactClassifier
+from visionshare.learners.sparsification import sparsify
 from visionshare.recipes.run import Run
 
 __all__ = ["sparsified"]

@@ -17,8 +17,8 @@ from visionshare.datasets.row_blocks import is_zarr
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.shards import stored_files
 from visionshare.errors import DataError, RecipeError
-from visionshare.memory import check_fits
-from visionshare.storage import is_url
+from visionshare.files.storage import is_url
+from visionshare.machine.memory import check_fits
 
 __all__ = [
     "StoredImages",

@@ -13,7 +13,7 @@ from visionshare.datasets import Augmentation
 from visionshare.distributed.blocks import partition_bounds
 from visionshare.generators.layers.tuning import check_quantizable
 from visionshare.learners import FineTuning, fine_tune
-from visionshare.memory import check_fits
+from visionshare.machine.memory import check_fits
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.estimates import tuning_bytes

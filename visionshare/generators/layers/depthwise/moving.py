@@ -10,7 +10,7 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.templates.moving import MovingTemplates
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.moving import Gradients

@@ -11,7 +11,7 @@ from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers.chain import Chain, chain_of, forward_block
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
 from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.resources import run_blocks
+from visionshare.machine.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.moving import Gradients

@@ -1,0 +1,215 @@
+"""The page, in a real browser, against the real command."""
+
+import base64
+import io
+import math
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.service.clients import Server
+from visionshare import CompactClassifier, PatchTemplates
+from visionshare.batch import explain_picture
+from visionshare.datasets import load_dataset
+
+
+@pytest.fixture(scope="module")
+def address(digits):
+    command = [sys.executable, "-m", "visionshare.cli", "serve", str(digits), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = process.stdout.readline()
+    assert said.startswith("serving http://127.0.0.1:"), said
+    yield said.split()[1]
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    # Ctrl-C is how it is meant to end.
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def _arc(cx, cy, rx, ry, start, stop):
+    angles = [math.radians(start + (stop - start) * i / 24) for i in range(25)]
+    return [(cx + rx * math.cos(a), cy + ry * math.sin(a)) for a in angles]
+
+
+# On a canvas of the unit square, not where or as large as the classifier's own digits are.
+STROKES = {
+    "0": [_arc(0.4, 0.55, 0.16, 0.28, 0, 360)],
+    "1": [[(0.55, 0.2), (0.62, 0.12), (0.62, 0.8)]],
+    "3": [_arc(0.5, 0.32, 0.17, 0.16, -150, 90) + _arc(0.5, 0.65, 0.2, 0.17, -90, 150)],
+    "7": [[(0.25, 0.2), (0.65, 0.2), (0.42, 0.85)], [(0.36, 0.52), (0.62, 0.52)]],
+}
+
+
+@pytest.mark.parametrize("digit", STROKES)
+def test_the_right_bar_wins(browser, address, digit):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    box = browser.value("(({x, y, width, height}) => [x, y, width, height])"
+                        "(document.getElementById('pad').getBoundingClientRect())")  # fmt: skip
+    for stroke in STROKES[digit]:
+        browser.draw([(box[0] + x * box[2], box[1] + y * box[3]) for x, y in stroke])
+    browser.wait("document.body.dataset.state === 'answered'")
+    rows = browser.value("Array.from(document.querySelectorAll('.row'), (row) => [row.dataset.name,"
+                         " row.querySelector('i').getBoundingClientRect().width])")  # fmt: skip
+    assert [name for name, _ in rows] == list("0123456789")
+    assert max(rows, key=lambda row: row[1])[0] == digit, rows
+    assert browser.value("document.querySelector('.best').dataset.name") == digit
+    assert browser.value("document.getElementById('seen').width") == 8
+    assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def _drop(browser, picture):
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "png")
+    encoded = base64.b64encode(file.getvalue()).decode()
+    # The page may fetch from its own service alone: the bytes are made in it.
+    browser.value(
+        f"(() => {{ const bytes = Uint8Array.from(atob('{encoded}'), (c) => c.charCodeAt(0));"
+        " const data = new DataTransfer();"
+        " data.items.add(new File([bytes], 'picture.png', {type: 'image/png'}));"
+        " document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true,"
+        " cancelable: true})); })()"
+    )
+    browser.wait("document.body.dataset.state === 'answered'")
+
+
+def test_a_dropped_picture_is_classified_and_explained(browser, address, model):
+    image = load_dataset("digits", "test").images[3]
+    picture = np.full((90, 120), 230, np.uint8)
+    picture[20:84, 30:94] = 230 - 0.7 * np.kron(image, np.ones((8, 8)))
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "png")
+    said = explain_picture(model, file).explanation
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    assert browser.value("document.getElementById('shown').hidden") is True
+    _drop(browser, picture)
+    assert browser.value("document.querySelector('.best').dataset.name") == said.label
+    rows = browser.value(
+        "Array.from(document.querySelectorAll('.feature'), (row) =>"
+        " Array.from(row.children, (cell) => cell.textContent))"
+    )
+    strongest = said.strongest(None, 10)
+    assert [row[0] for row in rows] == [
+        f"{rank}: patches {said.numbers[j]}" for rank, j in enumerate(strongest, 1)
+    ]
+    amounts = [float(row[2].replace("−", "-")) for row in rows]
+    evidence = said.evidence[said.class_index(), strongest]
+    np.testing.assert_allclose(amounts, evidence, atol=0.006)
+    size = browser.value("[document.getElementById('shown').width, "
+                         "document.getElementById('shown').height]")  # fmt: skip
+    assert size == [336, 252]
+    # The first box is where the explanation says.
+    top, _, left, _ = said.boxes[strongest[0]] * 336 / 120
+    browser.value("document.querySelector('.feature').dispatchEvent(new Event('pointerenter'))")
+    pixel = browser.value(
+        "Array.from(document.getElementById('shown').getContext('2d')"
+        f".getImageData({int(left) + 2}, {int(top) + 2}, 1, 1).data)"
+    )
+    red_or_blue = (178, 24, 43) if evidence[0] > 0 else (33, 102, 172)
+    np.testing.assert_allclose(pixel[:3], red_or_blue, atol=40)
+    browser.value(
+        "document.getElementById('explain').value = '1';"
+        "document.getElementById('explain').dispatchEvent(new Event('change'))"
+    )
+    browser.wait("document.querySelectorAll('#why th')[2].textContent === '1'")
+    assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def test_what_is_no_picture_is_said_where_it_was_dropped(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value(
+        "(() => { const data = new DataTransfer();"
+        " data.items.add(new File(['hello'], 'notes.txt', {type: 'text/plain'}));"
+        " document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true,"
+        " cancelable: true})); })()"
+    )
+    browser.wait("document.body.dataset.state === 'failed'")
+    problem = browser.value(
+        "[document.getElementById('problem').textContent,"
+        " document.getElementById('problem').getBoundingClientRect().top"
+        " - document.getElementById('drop').getBoundingClientRect().bottom]"
+    )
+    assert "cannot be read as an image" in problem[0]
+    assert 0 <= problem[1] < 40
+    _drop(browser, np.full((20, 20), 100, np.uint8))
+    assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def test_the_picture_shows_through_boxes_that_lie_on_each_other(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    picture = np.zeros((40, 40), np.uint8)
+    picture[8:32, 4:12] = 255
+    _drop(browser, picture)
+    assert browser.value("answer.features.length") == 10
+    # Black in the middle of ten boxes that are all alike.
+    pixel = browser.value(
+        "(() => { const box = [0, 40, 0, 40];"
+        " answer.features.forEach((f, i) => { f.box = box; f.everywhere = false;"
+        " f.evidence[answer.explained] = 1; }); showOverlay(-1);"
+        " return Array.from(document.getElementById('shown').getContext('2d')"
+        ".getImageData(168, 168, 1, 1).data); })()"
+    )
+    assert 0.3 * 178 < pixel[0] < 0.65 * 178
+
+
+def test_bars_begin_and_end_together(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value("document.querySelectorAll('.row > :first-child')[4].textContent = 'long name'")
+    _drop(browser, np.full((20, 20), 100, np.uint8))
+    edges = browser.value(
+        "Array.from(document.querySelectorAll('.bar'), (bar) =>"
+        " [bar.getBoundingClientRect().left, bar.getBoundingClientRect().right])"
+    )
+    assert len(edges) == 10
+    assert len({tuple(edge) for edge in edges}) == 1
+
+
+def test_what_is_not_drawn_has_no_pad(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (200, 8, 8, 3), np.uint8)
+    family = PatchTemplates(3, 4, 2, (2.0,), n_patches=500).fit(images)
+    classes = np.array([f"kind {c}" for c in range(30)])
+    weights = rng.normal(size=(30, family.n_features_))
+    file = tmp_path / "photos.safetensors"
+    CompactClassifier(family, weights, np.zeros(30), classes).save(file)
+    server = Server(path=file)
+    try:
+        browser.open(server.url)
+        browser.wait("document.body && document.body.dataset.ready === 'yes'")
+        assert browser.value("document.getElementById('drawing').hidden") is True
+        assert browser.value("document.getElementById('camera').hidden") is False
+        _drop(browser, rng.integers(0, 256, (30, 40, 3), np.uint8))
+        rows = browser.value(
+            "Array.from(document.querySelectorAll('.row'))"
+            ".filter((row) => !row.hidden).sort((a, b) => a.style.order - b.style.order)"
+            ".map((row) => parseFloat(row.querySelector('.probability').textContent))"
+        )
+        assert len(rows) == 10
+        assert rows == sorted(rows, reverse=True)
+    finally:
+        server.process.send_signal(signal.SIGINT)
+        server.process.communicate(timeout=60)
+
+
+def test_clearing_and_its_own_rules(browser, address):
+    browser.events.clear()
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value("document.getElementById('clear').click()")
+    assert browser.value("document.body.dataset.state") == "empty"
+    # A script that the page did not bring does not run.
+    browser.value("document.body.append(Object.assign(document.createElement('script'),"
+                  " {textContent: 'window.foreign = 1'}))")  # fmt: skip
+    assert browser.value("window.foreign") is None
+    loaded = browser.value("performance.getEntriesByType('resource').map((e) => e.name)")
+    assert loaded == [address + "health"]
+    said = [e["params"]["entry"]["text"] for e in browser.events if e["method"] == "Log.entryAdded"]
+    assert [text for text in said if "Content Security Policy" not in text] == []

@@ -1,0 +1,83 @@
+"""The process of the service."""
+
+import gc
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.service.clients import SAMPLE, Server
+from visionshare.errors import ServiceError
+from visionshare.machine import system
+from visionshare.service import server as module
+from visionshare.service.limits import Limits
+from visionshare.service.server import Settings, embedded, reserved, run
+
+
+def test_cycles_are_collected_often_while_it_serves(monkeypatch):
+    """A collection of the many objects that the command line lets pile up stops the event loop."""
+    seen = []
+
+    async def serve(*_):
+        seen.append(gc.get_threshold()[0])
+        raise ServiceError("enough is seen")
+
+    monkeypatch.setattr(module, "serve", serve)
+    settings = Settings(Path("digits.safetensors"), Limits(), ("localhost",), None, "digits")
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = gc.get_threshold(), [signal.getsignal(number) for number in numbers]
+    gc.set_threshold(150_000)
+    try:
+        with pytest.raises(ServiceError, match="enough"):
+            run(None, settings, ("127.0.0.1", 1), lambda: None)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before[0])
+        for number, handler in zip(numbers, before[1], strict=True):
+            signal.signal(number, handler)
+    assert seen == [700]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_without_a_word(number):
+    """granian's threads must not meet an interpreter that is taken apart."""
+    server = Server()
+    server.process.send_signal(number)
+    out, err = server.process.communicate(timeout=60)
+    code = 0 if number == signal.SIGINT else -number
+    assert (server.process.returncode, out, err) == (code, "", "")
+
+
+def test_two_services_do_not_share_a_port():
+    server = Server()
+    command = [sys.executable, "-m", "visionshare.cli", "serve", SAMPLE, "--port", str(server.port)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"error: 127.0.0.1:{server.port}: cannot listen there")
+    assert ended.stderr.count("\n") == 1
+    server.end()
+
+
+def test_connections_are_as_many_as_files_allow(monkeypatch, caplog):
+    with reserved("127.0.0.1", 0) as address:
+        limits = Limits(max_connections=1000)
+        assert embedded(None, limits, address).backpressure == 1000
+        assert caplog.text == ""
+        monkeypatch.setattr(module, "open_files", lambda wanted: 528)
+        assert embedded(None, limits, address).backpressure == 400
+    assert "528 open files are too few for 1000 connections: 400 are accepted" in caplog.text
+
+
+def test_open_files_are_as_many_as_the_system_allows():
+    code = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 200));"
+    code += "from visionshare.machine.system import open_files;"
+    code += "print(open_files(32), open_files(100), open_files(1000), end='')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("32 100 200", "")
+
+
+def test_windows_has_no_limit_of_open_files(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert system.open_files(10**6) == 10**6

@@ -1,0 +1,9 @@
+from .explanation import ExplainedPicture as ExplainedPicture
+from .explanation import explain_picture as explain_picture
+from .extraction import FEATURES_FILE as FEATURES_FILE
+from .extraction import Extraction as Extraction
+from .extraction import extract_features as extract_features
+from .pictures import read_picture as read_picture
+from .prediction import BatchLimits as BatchLimits
+from .prediction import Classified as Classified
+from .prediction import classify_files as classify_files

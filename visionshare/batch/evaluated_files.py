@@ -1,0 +1,81 @@
+"""Features of some image files, with what an extraction keeps of the files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.batch.extraction_parts import digests
+from visionshare.datasets.folders import Fit, read_images
+from visionshare.generators import FeatureFamily
+from visionshare.machine.resources import single_threaded_blas
+
+__all__ = ["Evaluated", "Source", "evaluate_files"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """How files become features."""
+
+    family: FeatureFamily
+    fit: Fit
+    dtype: str
+    skip_broken: bool
+    threads: int
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Files that were read."""
+
+    paths: list[str]
+    contents: list[str]
+    readable: np.ndarray
+    images: np.ndarray
+    columns: np.ndarray
+
+    @property
+    def broken(self) -> list[str]:
+        """Paths of the images that could not be read."""
+        return [path for path, whole in zip(self.paths, self.readable, strict=True) if not whole]
+
+    def joined(self, other: Evaluated) -> Evaluated:
+        """Return these files and the others after them."""
+        return Evaluated(
+            self.paths + other.paths,
+            self.contents + other.contents,
+            np.concatenate([self.readable, other.readable]),
+            np.concatenate([self.images, other.images]),
+            np.concatenate([self.columns, other.columns], axis=1),
+        )
+
+    def split(self, images: int) -> tuple[Evaluated, Evaluated]:
+        """Return the first files, up to so many that can be read, and the others."""
+        n = int(np.flatnonzero(self.readable)[images - 1]) + 1
+        head = (self.paths[:n], self.contents[:n], self.readable[:n])
+        tail = (self.paths[n:], self.contents[n:], self.readable[n:])
+        return (
+            Evaluated(*head, self.images[:images], self.columns[:, :images]),
+            Evaluated(*tail, self.images[images:], self.columns[:, images:]),
+        )
+
+
+def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
+    """Read files and evaluate the features of their images."""
+    family, shape = source.family, source.family.image_shape_
+    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
+    # Before they are decoded: a file that is replaced meanwhile counts as changed later.
+    contents = digests(paths, source.threads)
+    broken: list[str] = []
+    left_out = broken if source.skip_broken else None
+    read = read_images(paths, size, mode, source.fit, source.threads, left_out)
+    images = read.reshape(-1, *shape)
+    columns = np.empty((family.n_features_, 0), source.dtype)
+    if len(images):
+        with single_threaded_blas():
+            columns = family.transform_columns(images, None, source.threads, source.dtype)
+    skipped = set(broken)
+    readable = np.array([path not in skipped for path in paths])
+    return Evaluated(list(paths), contents, readable, images, columns)

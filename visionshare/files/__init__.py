@@ -1,0 +1,1 @@
+"""Files: durable writes, storage back ends, uploads, tensor files, fingerprints, bundled data."""

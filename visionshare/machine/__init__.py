@@ -1,0 +1,1 @@
+"""The machine: threads and BLAS, memory limits, progress, differences of operating systems."""

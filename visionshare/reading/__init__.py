@@ -1,0 +1,8 @@
+"""Reading pages and labeling large images, with a classifier of single characters or windows.
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,59 @@
+"""Words: how wide a gap on a line is a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from visionshare.reading.page import Box
+
+__all__ = ["gaps_between", "space_width", "split_words"]
+
+# In heights of a character: where there are no two kinds of gaps, and from where to where.
+_USUAL = 0.5
+_MIN, _MAX = 0.2, 1.2
+# Of the means of spaces and of gaps between letters.
+_MIN_DIFFERENCE = 0.25
+# A 1 is widened on either side by this fraction of what it is narrower than other digits.
+_WIDENING_OF_ONE = 0.35
+
+
+def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
+    """Return the gaps between neighbors on a line, in heights of a character."""
+    # A 1 counts nearly as wide as the line's other digits: in most fonts they stand at equal
+    # distances, but in some a 1 is narrower.
+    lefts, rights = np.array([(b.left, b.right) for b in boxes], np.float64).T
+    widths = rights - lefts
+    ones = np.array([text == "1" for text in texts])
+    digits = np.array([text.isdigit() for text in texts]) & ~ones
+    if ones.any():
+        usual = np.median(widths[digits]) if digits.any() else 0.6 * height
+        more = np.maximum(usual - widths, 0.0) * _WIDENING_OF_ONE * ones
+        lefts, rights = lefts - more, rights + more
+    gaps: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
+    return gaps
+
+
+def space_width(gaps: np.ndarray) -> float:
+    """Return the width from which on a gap is a space, in heights of a character."""
+    # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
+    # far enough apart; the usual 0.5 otherwise.
+    values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
+    best, width = 0.0, _USUAL
+    for cut in range(1, len(values)):
+        low, high = values[:cut], values[cut:]
+        middle = (low[-1] + high[0]) / 2
+        apart = high.mean() - low.mean()
+        if not _MIN <= middle <= _MAX or apart < _MIN_DIFFERENCE:
+            continue
+        between = len(low) * len(high) * apart**2
+        if between > best:
+            best, width = between, float(middle)
+    return width
+
+
+def split_words(gaps: np.ndarray, width: float) -> list[slice]:
+    """Return the slices of the words on a line of len(gaps) + 1 characters."""
+    ends = [*(np.flatnonzero(np.asarray(gaps) >= width) + 1).tolist(), len(gaps) + 1]
+    return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]

@@ -1,0 +1,112 @@
+"""What was read as text, JSON, hOCR and a picture with the boxes."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined, Template
+
+from visionshare.reading.page import Box, Line, Page
+
+__all__ = ["as_hocr", "as_json", "as_picture", "as_values"]
+
+
+def as_values(page: Page, image: str = "") -> dict[str, Any]:
+    """Return a page as plain values that JSON can hold."""
+    # A box is left, top, right, bottom in pixels, the last two not included. A confidence is the
+    # classifier's probability of the character; a word's is the mean of its characters'.
+    return {
+        "image": image,
+        "width": page.width,
+        "height": page.height,
+        "angle": page.angle,
+        "light_on_dark": page.light_on_dark,
+        "text": page.text,
+        "blocks": [
+            {"box": list(block.box), "lines": [_line_values(line) for line in block.lines]}
+            for block in page.blocks
+        ],
+    }
+
+
+def _line_values(line: Line) -> dict[str, Any]:
+    return {
+        "text": line.text,
+        "box": list(line.box),
+        "words": [
+            {
+                "text": word.text,
+                "box": list(word.box),
+                "confidence": round(word.confidence, 4),
+                "characters": [
+                    {"text": c.text, "box": list(c.box), "confidence": round(c.confidence, 4)}
+                    for c in word.characters
+                ],
+            }
+            for word in line.words
+        ],
+    }
+
+
+def as_json(page: Page, image: str = "") -> str:
+    """Return a page as JSON, see :func:`as_values`."""
+    return json.dumps(as_values(page, image), ensure_ascii=False) + "\n"
+
+
+def as_hocr(page: Page, image: str = "") -> str:
+    """Return a page as hOCR 1.2, which is XHTML: pages, areas, lines, words and characters."""
+    from visionshare import __version__
+
+    # hOCR quotes the name, and knows no way to escape a quote.
+    name = image.replace("\\", "/").replace('"', "'")
+    title = _plain(image) or "page"
+    return _template().render(page=page, image=name, title=title, version=__version__)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        # XML has no control characters, not even escaped.
+        finalize=lambda value: _plain(value) if isinstance(value, str) else value,
+    )
+    source = files("visionshare.reading").joinpath("page.hocr.j2").read_text(encoding="utf-8")
+    return environment.from_string(source)
+
+
+def _plain(text: str) -> str:
+    """Return a text without characters that XML cannot hold."""
+    return "".join(
+        c for c in text if c in "\n\t" or (" " <= c < "\ud800") or ("\ue000" <= c < "\ufffe")
+        or c > "\uffff"
+    )  # fmt: skip
+
+
+def as_picture(gray: np.ndarray, page: Page) -> np.ndarray:
+    """Return the page with the boxes of characters, words and blocks, (H, W, 3) uint8."""
+    # Characters are green, orange below a confidence of a half; words blue, blocks red.
+    import cv2
+
+    picture = np.repeat(gray[..., None], 3, axis=2)
+    thin = max(1, round(min(gray.shape) / 1500))
+
+    def draw(box: Box, color: tuple[int, int, int], wider: int, width: int) -> None:
+        start = box.left - 1 - wider, box.top - 1 - wider
+        cv2.rectangle(picture, start, (box.right + wider, box.bottom + wider), color, width)
+
+    for character in page.characters:
+        draw(
+            character.box, (0, 158, 115) if character.confidence >= 0.5 else (230, 130, 0), 0, thin
+        )
+    for word in page.words:
+        draw(word.box, (0, 114, 178), 2 * thin, thin)
+    for block in page.blocks:
+        draw(block.box, (204, 60, 60), 6 * thin, 2 * thin)
+    return picture

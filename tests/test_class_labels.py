@@ -217,6 +217,10 @@ def test_other_names_are_taken(texts):
     [
         # Numbers of folders' names, in the order of texts.
         ([0, 1, 2], ["0", "10", "1"], False),
+        ([0, 1, 2], ["5", "2", "1"], False),
+        # May be names of folders, too: a mapping says which.
+        ([0, 1, 2], ["0", "2", "1"], True),
+        ([0, 1, 2], ["0", "1", "2"], False),
         ([0, 1, 2], [2, 1, 0], True),
         ([3, 7, 9], ["7", "3", "9"], True),
         ([False, True], ["True", "False"], True),

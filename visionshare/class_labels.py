@@ -154,7 +154,9 @@ def _swapped(labels: np.ndarray, names: np.ndarray) -> Iterator[tuple[Any, Any]]
     """Yield each label whose name is the label of another class."""
     order, texts = labels.tolist(), class_names(labels)
     # Labels from 0 on are mostly positions in a list of names: the text "1" may be any of them.
+    # Names that are all the positions in another order may be either, and need a mapping.
     are_positions = labels.dtype.kind in "iu" and order == list(range(len(order)))
+    are_positions = are_positions and set(map(str, names.tolist())) != set(texts)
     for i, (label, name) in enumerate(zip(order, names.tolist(), strict=True)):
         if not isinstance(label, str) and not isinstance(name, str):
             others = order[:i] + order[i + 1 :]

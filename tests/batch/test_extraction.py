@@ -11,7 +11,8 @@ from PIL import Image
 from visionshare import PatchTemplates, Pixels
 from visionshare.batch import extract_features
 from visionshare.cli.main import main
-from visionshare.datasets.folders import iter_images
+from visionshare.datasets.folders import iter_images, read_images
+from visionshare.datasets.notices import collect_notices
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.generators.family_file import read_family, write_family
 from visionshare.store import StoreColumns, open_store
@@ -50,6 +51,40 @@ def test_columns_are_those_of_the_images_in_memory(images, paths, family, tmp_pa
     assert (tmp_path / "s" / "images.txt").read_text().splitlines() == paths
     assert not (tmp_path / "s" / "work").exists()
     assert len(list((tmp_path / "s" / "shards").iterdir())) > 1
+
+
+def elsewhere(function, make, arguments, items):
+    """Map as a cluster does, whose notices are heard by nobody here."""
+    made = make(*arguments)
+    for item in items:
+        with collect_notices(pass_on=False):
+            result = function(made, item)
+        yield result
+
+
+@pytest.mark.parametrize("mapper", [None, elsewhere])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_values_of_any_range_go_by_the_set(tmp_path, mapper, dtype):
+    dark, bright = (np.full((4, 4), value, dtype) for value in (1, 200))
+    for name, image in (("a.tif", dark), ("b.tif", bright)):
+        Image.fromarray(image).save(tmp_path / name)
+    paths = sorted(map(str, tmp_path.glob("*.tif")))
+    images = read_images(paths, (4, 4))
+    assert images[:, 0, 0].tolist() == [1, 200]
+    pixels = Pixels().fit(images)
+    extract_features(pixels, paths, tmp_path / "s", mapper=mapper)
+    columns = open_store(tmp_path / "s", pixels, images).columns_of()
+    assert_array_equal(columns, pixels.transform_columns(images))
+
+
+@pytest.mark.parametrize("mapper", [None, elsewhere])
+def test_pages_that_are_left_out_are_counted(tmp_path, mapper):
+    page = Image.new("L", (4, 4), 9)
+    page.save(tmp_path / "a.tif", save_all=True, append_images=[page, page])
+    pixels = Pixels().fit(np.zeros((1, 4, 4)))
+    with collect_notices() as notices:
+        extract_features(pixels, [str(tmp_path / "a.tif")], tmp_path / "s", mapper=mapper)
+    assert notices.pages == {str(tmp_path / "a.tif"): 2}
 
 
 class Interrupted:

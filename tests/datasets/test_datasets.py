@@ -28,7 +28,7 @@ from visionshare.datasets import (
     verify_dataset,
 )
 from visionshare.datasets.arrays import read_npz
-from visionshare.datasets.folders import read_folder, read_image, read_images
+from visionshare.datasets.folders import read_image, read_images
 from visionshare.datasets.idx import read_idx, write_idx
 from visionshare.errors import DataError, InputError
 
@@ -153,8 +153,6 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no folders with images"):
         load_images(tmp_path / "empty")
-    with pytest.raises(DataError, match="no such folder"):
-        read_folder(tmp_path / "none")
 
 
 def test_orientation_centering_and_limits(tmp_path):

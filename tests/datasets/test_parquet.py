@@ -11,7 +11,8 @@ from PIL import Image
 
 from visionshare.datasets import dataset_info, fetch_dataset, load_dataset, load_images
 from visionshare.datasets.catalog import verify_dataset
-from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures, read_parquet
+from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures
+from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.errors import DataError
 from visionshare.recipes import load_recipe, train
 
@@ -56,11 +57,11 @@ def test_shards_are_read_in_order_row_group_by_row_group(tmp_path, images):
         file = folder / f"train-0000{i}-of-00002.parquet"
         write(file, images[rows], LABELS[rows], column="image", row_group_size=2)
     write(folder / "test.parquet", images[:3], LABELS[:3])
-    pets = read_parquet(folder, "train", mode="color")
+    pets = load_images(folder, "train", mode="color")
     assert_array_equal(pets.images, images)
     assert (pets.labels.tolist(), pets.classes, pets.name) == (LABELS, ("cat", "dog"), "pets")
     assert pets.labels.dtype == np.int64
-    assert len(read_parquet(folder, "test")) == 3
+    assert len(load_images(folder, "test")) == 3
     gray = load_images(folder, "train")
     assert_array_equal(gray.images[0], np.asarray(Image.fromarray(images[0]).convert("L")))
     assert load_images(folder / "test.parquet", "train", mode="color").images.shape == (3, 4, 5, 3)
@@ -104,14 +105,14 @@ def test_labels_without_names_are_their_own(tmp_path, images, labels, classes):
         pictures = pyarrow.array([png(picture) for picture in rows], pyarrow.binary())
         table = pyarrow.table({"image": pictures, "label": labels[chosen]})
         parquet.write_table(table, tmp_path / f"{name}.parquet")
-    found = read_parquet(tmp_path, mode="color")
+    found = load_images(tmp_path, mode="color")
     assert (found.classes, found.labels.tolist()) == (classes, expected)
     assert_array_equal(found.images[7:], images[1:3])
     pictures = parquet_pictures([tmp_path], "both")
     assert (pictures.classes, pictures.labels.tolist()) == (classes, expected)
     write(tmp_path / "c.parquet", images, LABELS, column="image")
     with pytest.raises(DataError, match=r"c\.parquet: other classes than those of .*a\.parquet"):
-        read_parquet(tmp_path)
+        load_images(tmp_path)
 
 
 def test_what_is_missing_is_said(tmp_path, images):
@@ -120,7 +121,7 @@ def test_what_is_missing_is_said(tmp_path, images):
     def refused(message, pictures=images, labels=LABELS, **options):
         write(file, pictures, labels, **options)
         with pytest.raises(DataError, match=message) as caught:
-            read_parquet(file, mode="color")
+            load_images(file, mode="color")
         assert "\n" not in str(caught.value)
 
     refused("does not name the classes", huggingface=noted("cat"))
@@ -134,32 +135,31 @@ def test_what_is_missing_is_said(tmp_path, images):
     refused("row 2: label 2, not a class from 0 to 1", labels=[0, 1, 2, 0, 1, 0, 0])
     refused("row 1: label -1", labels=[0, -1, 1, 0, 1, 0, 0])
     refused("row 6: label None", labels=[*LABELS[:6], None])
-    refused("row 1: no picture", [images[0], None], [0, 1])
-    refused("row 1: image: cannot be read as an image", [images[0], b"\x89PNG"], [0, 1])
+    refused("row 1: cannot be read as an image", [images[0], None], [0, 1])
+    refused("row 1: cannot be read as an image", [images[0], b"\x89PNG"], [0, 1])
     refused(r"row 1: shape \(5, 4, 3\), not \(4, 5, 3\); give a size",
             [images[0], images[0].transpose(1, 0, 2).copy()], [0, 1])  # fmt: skip
     refused("no images", [], pyarrow.array([], pyarrow.int64()))
     with pytest.raises(DataError, match="cannot be read as Parquet"):
-        read_parquet(tmp_path / "none.parquet")
-    with pytest.raises(DataError, match="no Parquet files are given"):
-        read_parquet([])
+        parquet_pictures([tmp_path / "none.parquet"], "none")
     write(file, images, LABELS)
     write(tmp_path / "b.parquet", images, LABELS, noted(["dog", "cat"]))
     with pytest.raises(DataError, match=r"b\.parquet: other classes than those of .*a\.parquet"):
-        read_parquet([file, tmp_path / "b.parquet"])
+        parquet_pictures([file, tmp_path / "b.parquet"], "both")
 
 
 def test_all_images_together_are_bounded(tmp_path, images):
     file = tmp_path / "a.parquet"
     write(file, images, LABELS)
-    assert len(read_parquet(file, max_bytes=7 * 28)) == 7
-    with pytest.raises(DataError, match=r"7 images of shape \(4, 5\) are too many"):
-        read_parquet(file, max_bytes=7 * 28 - 1)
+    pictures = parquet_pictures([file], "a")
+    assert len(read_pictures(pictures, max_bytes=7 * 20).images) == 7
+    with pytest.raises(DataError, match=r"7 images of shape \(4, 5\) take 140.0 bytes"):
+        read_pictures(pictures, max_bytes=7 * 20 - 1)
     # A picture that says that it is too large is not decoded.
     bomb = png(np.zeros((1, 1), np.uint8)).replace(b"IHDR\0\0\0\1\0\0\0\1", b"IHDR\0\1\0\0\0\1\0\0")
     write(file, [bomb], [0])
-    with pytest.raises(DataError, match="row 0: image: "):
-        read_parquet(file)
+    with pytest.raises(DataError, match="row 0: "):
+        load_images(file)
 
 
 def test_rows_of_one_large_picture_do_not_fill_the_memory(tmp_path, images):
@@ -173,7 +173,7 @@ def test_rows_of_one_large_picture_do_not_fill_the_memory(tmp_path, images):
     pool = pyarrow.proxy_memory_pool(whole)
     pyarrow.set_memory_pool(pool)
     try:
-        assert_array_equal(read_parquet(file, mode="color").images[99], images[0])
+        assert_array_equal(load_images(file, mode="color").images[99], images[0])
     finally:
         pyarrow.set_memory_pool(whole)
     assert 1 << 20 < pool.max_memory() < 1 << 25
@@ -190,7 +190,7 @@ def test_damaged_files_are_refused_or_read(tmp_path, images):
         kept = rng.integers(len(damaged)) if rng.random() < 0.2 else len(damaged)
         file.write_bytes(damaged[:kept])
         try:
-            assert read_parquet(file).images.ndim == 3
+            assert load_images(file).images.ndim == 3
         except DataError:
             refused += 1
     assert refused > 50

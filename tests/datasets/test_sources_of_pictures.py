@@ -1,5 +1,6 @@
 """A picture is the same array from a path, a file, bytes, a tar, Parquet, and as a request."""
 
+import asyncio
 import io
 import itertools
 import tarfile
@@ -9,10 +10,14 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image, ImageOps
 
+from visionshare import Pixels
+from visionshare.classifier import CompactClassifier
 from visionshare.datasets import decode_image, picture_header
 from visionshare.datasets.containers.formats import readable_formats
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.tars import tar_pictures
+from visionshare.service.limits import Limits
+from visionshare.service.worker import Worker
 
 HEIGHT, WIDTH = 6, 10
 FORMATS = (
@@ -124,9 +129,34 @@ def test_every_source_gives_the_array_that_the_header_tells(tmp_path, from_tar, 
         assert len(set(headers)) == 1, name
 
 
-def test_rows_of_parquet_are_the_same_pictures(from_parquet):
+@pytest.mark.parametrize("mode", ["gray", "color"])
+def test_rows_of_parquet_are_the_same_pictures(from_parquet, mode):
     for (name, data, _), row in zip(FILES, from_parquet, strict=True):
-        assert_array_equal(decode_image(row), decode_image(data), err_msg=name)
+        assert_array_equal(decode_image(row, mode), decode_image(data, mode), err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["gray", "color"])
+@pytest.mark.parametrize("kind", ["picture", "form"])
+def test_bodies_of_requests_are_the_same_pictures(mode, kind):
+    channels = () if mode == "gray" else (3,)
+    shapes = {shape: Pixels().fit(np.zeros((1, *shape, *channels))) for _, _, shape in FILES}
+    workers = {
+        shape: Worker(
+            CompactClassifier(family.take([0]), np.ones((2, 1)), np.zeros(2), np.array(["a", "b"])),
+            Limits(),
+        )
+        for shape, family in shapes.items()
+    }
+    head = b'--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\n'
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    try:
+        for name, data, shape in FILES:
+            body = data if kind == "picture" else head + data + b"\r\n--x--\r\n"
+            answer = asyncio.run(workers[shape].predict(kind, body, True, headers))
+            assert_array_equal(answer.raster, decode_image(data, mode), err_msg=name)
+    finally:
+        for worker in workers.values():
+            worker.close()
 
 
 def test_pictures_stand_upright_as_pillow_turns_them():

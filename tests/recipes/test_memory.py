@@ -10,7 +10,8 @@ from PIL import Image
 
 from visionshare import FineTuning, ShareBoost, fine_tune
 from visionshare.columns import ArrayColumns
-from visionshare.datasets.folders import read_folder, read_images
+from visionshare.datasets import load_images
+from visionshare.datasets.folders import read_images
 from visionshare.errors import MemoryLimitError
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.templates import Templates
@@ -74,12 +75,12 @@ def pictures(folder, n=20):
 def test_pictures_that_do_not_fit_are_refused_before_they_are_read(tmp_path):
     pictures(tmp_path)
     with memory_limit("64MiB", "--memory"):
-        message = r"images of .*: about 320\.0 MiB; --memory allows 64\.0 MiB: a smaller size"
+        message = r"20 images of .*: about 320\.0 MiB; --memory allows 64\.0 MiB: a smaller size"
         with pytest.raises(MemoryLimitError, match=message):
-            read_folder(tmp_path, (4096, 4096))
+            load_images(tmp_path, size=(4096, 4096))
         with pytest.raises(MemoryLimitError, match=r"^images: about .* a smaller size"):
             read_images(sorted(tmp_path.rglob("*.png")), (4096, 4096), "color")
-        assert read_folder(tmp_path).images.shape == (20, 4, 4)
+        assert load_images(tmp_path).images.shape == (20, 4, 4)
 
 
 def test_copies_that_do_not_fit_are_refused(tmp_path):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from visionshare.batch.extraction_parts import digests
 from visionshare.datasets.folders import Fit, read_images
+from visionshare.datasets.notices import collect_notices
+from visionshare.datasets.pictures.value_ranges import limits_of, widest
 from visionshare.generators import FeatureFamily
 from visionshare.machine.resources import single_threaded_blas
 
-__all__ = ["Evaluated", "Source", "evaluate_files"]
+__all__ = ["Evaluated", "Source", "evaluate_files", "value_limits"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Evaluated:
     readable: np.ndarray
     images: np.ndarray
     columns: np.ndarray
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def broken(self) -> list[str]:
@@ -62,6 +66,12 @@ class Evaluated:
         )
 
 
+def value_limits(source: Source, paths: Sequence[str]) -> tuple[float, float] | None:
+    """Return the lowest and highest value of those files whose range is their own."""
+    with ThreadPoolExecutor(source.threads) as threads:
+        return widest(threads.map(limits_of, paths))
+
+
 def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
     """Read files and evaluate the features of their images."""
     family, shape = source.family, source.family.image_shape_
@@ -69,13 +79,14 @@ def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
     # Before they are decoded: a file that is replaced meanwhile counts as changed later.
     contents = digests(paths, source.threads)
     broken: list[str] = []
-    left_out = broken if source.skip_broken else None
-    read = read_images(paths, size, mode, source.fit, source.threads, left_out)
+    skipped = broken if source.skip_broken else None
+    with collect_notices() as notices:
+        read = read_images(paths, size, mode, source.fit, source.threads, skipped)
     images = read.reshape(-1, *shape)
     columns = np.empty((family.n_features_, 0), source.dtype)
     if len(images):
         with single_threaded_blas():
             columns = family.transform_columns(images, None, source.threads, source.dtype)
-    skipped = set(broken)
-    readable = np.array([path not in skipped for path in paths])
-    return Evaluated(list(paths), contents, readable, images, columns)
+    unread = set(broken)
+    readable = np.array([path not in unread for path in paths])
+    return Evaluated(list(paths), contents, readable, images, columns, notices.pages)

@@ -6,13 +6,14 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from visionshare.batch.evaluated_files import Evaluated, Source, evaluate_files
+from visionshare.batch.evaluated_files import Evaluated, Source, evaluate_files, value_limits
 from visionshare.batch.extraction_parts import (
     Part,
     committed_parts,
@@ -26,6 +27,8 @@ from visionshare.batch.extraction_parts import (
 )
 from visionshare.batch.mapping import Mapper, itself, map_here
 from visionshare.datasets.folders import Fit, as_preprocessing
+from visionshare.datasets.notices import note_pages
+from visionshare.datasets.pictures.value_ranges import widest, with_range
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.files.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.files.fingerprints import (
@@ -50,6 +53,8 @@ _PARTS_FOLDER = "work"
 _IDENTITY = "extraction.json"
 _LOCK = "extraction.lock"
 FEATURES_FILE = "features.safetensors"
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
@@ -152,12 +157,12 @@ def extract_features(
     if len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
         raise InputError("family", f"one of shape {shape}", "a family of gray or RGB images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
-    source = Source(family, fit, dtype, skip_broken, threads)
-    place = Destination.of(out, replaces=False)
-    job = _Job(source, paths, place.folder, threads, mapper)
     if not paths:
         raise DataError("no images to extract features from")
-    check_extraction_folder(job.folder)
+    place = Destination.of(out, replaces=False)
+    check_extraction_folder(place.folder)
+    source = _with_range(Source(family, fit, dtype, skip_broken, threads), paths, mapper)
+    job = _Job(source, paths, place.folder, threads, mapper)
     make_folder(job.folder)
     with shown(progress), memory_limit(bound), writer_lock(job.folder, _LOCK):
         _check_fits(job)
@@ -267,11 +272,32 @@ def _all_parts(job: _Job) -> list[Part]:
 
 def _evaluations(job: _Job, start: int) -> Iterator[Evaluated]:
     """Return the images from one on, read and evaluated some at a time, here or elsewhere."""
-    paths = job.paths
-    chunks = (paths[i : i + IMAGE_BLOCK] for i in range(start, len(paths), IMAGE_BLOCK))
-    if job.mapper is None:
-        return map_here(evaluate_files, itself, (job.source,), chunks)
-    return job.mapper(evaluate_files, itself, (replace(job.source, threads=1),), chunks)
+    for evaluated in _mapped(evaluate_files, job.source, job.paths[start:], job.mapper):
+        # Workers of a cluster cannot tell it here.
+        for name, n_pages in evaluated.left_out.items():
+            note_pages(name, n_pages)
+        yield evaluated
+
+
+def _mapped(
+    function: Callable[[Source, Sequence[str]], T],
+    source: Source,
+    paths: Sequence[str],
+    mapper: Mapper | None,
+) -> Iterator[T]:
+    """Yield a function's results of the files, some hundred at a time, here or elsewhere."""
+    chunks = (paths[i : i + IMAGE_BLOCK] for i in range(0, len(paths), IMAGE_BLOCK))
+    if mapper is None:
+        return map_here(function, itself, (source,), chunks)
+    return mapper(function, itself, (replace(source, threads=1),), chunks)
+
+
+def _with_range(source: Source, paths: Sequence[str], mapper: Mapper | None) -> Source:
+    """Return the source with one range of values for all files that have one of their own."""
+    limits = widest(_mapped(value_limits, source, paths, mapper))
+    if limits is None:
+        return source
+    return replace(source, fit=with_range(as_preprocessing(source.fit), limits))
 
 
 def _blocks(evaluations: Iterable[Evaluated]) -> Iterator[Evaluated]:

@@ -160,7 +160,8 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     """Return a pool's family, fitted on a sample of the images."""
     import numpy as np
 
-    from visionshare.datasets.folders import read_images
+    from visionshare.datasets.folders import as_preprocessing, read_images
+    from visionshare.datasets.pictures.value_ranges import limits_of, widest, with_range
     from visionshare.machine.memory import check_fits
     from visionshare.recipes.pools import read_pool
     from visionshare.recipes.schema import FeaturePart
@@ -175,7 +176,9 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     # Of a sample that does not fit the error names the ways out that images have; here one more.
     needed = len(chosen) * float(np.prod(shape)) * (3 if options.color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
-    sample = read_images(chosen, shape, mode, options.fit, options.threads, broken=[])
+    # Images that are not in the sample have values, too.
+    steps = with_range(as_preprocessing(options.fit), widest(map(limits_of, paths)))
+    sample = read_images(chosen, shape, mode, steps, options.threads, broken=[])
     return family.fit(sample)
 
 

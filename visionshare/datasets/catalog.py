@@ -7,7 +7,6 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -426,7 +425,8 @@ def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 
 
 def _load_parquet(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
-    from visionshare.datasets.parquet import find_shards, has_parquet, read_parquet
+    from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures
+    from visionshare.datasets.pictures.reading import read_pictures
 
     roots = data_roots(data_dir)
     found = [folder for root in roots if has_parquet(folder := root / info.folder)]
@@ -434,10 +434,11 @@ def _load_parquet(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
         searched = ", ".join(map(str, roots))
         raise DataError(f"{info.name}: no {info.folder}/*.parquet in {searched}; {_by_hand(info)}")
     mode = "color" if len(info.image_shape) == 3 else "gray"
-    loaded = read_parquet(find_shards(found[0], split), mode=mode)
-    if loaded.images.shape[1:] != info.image_shape or loaded.classes != info.classes:
+    pictures = parquet_pictures(find_shards(found[0], split), info.name)
+    images = read_pictures(pictures, mode=mode).images
+    if images.shape[1:] != info.image_shape or pictures.classes != info.classes:
         raise DataError(f"{info.name}: {found[0]} has images or classes of another data set")
-    return replace(loaded, name=info.name)
+    return ImageSet(images, pictures.labels, info.classes, info.name)
 
 
 def _by_hand(info: DataSetInfo) -> str:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visionshare.datasets.containers.container import TURNED
+from visionshare.datasets.containers.formats import format_of
 from visionshare.datasets.notices import note_pages
-from visionshare.datasets.opening import DEEP, MAX_PIXELS, OpenedPicture, Source, open_picture
+from visionshare.datasets.opening import (
+    DEEP,
+    FREE,
+    MAX_PIXELS,
+    OpenedPicture,
+    Source,
+    open_picture,
+)
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 
@@ -158,11 +168,22 @@ def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
 def free_range(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[float, float] | None:
     """Return the lowest and highest value of a picture of floats or of integers of 32 bits."""
     # None for pictures of other kinds, whose range is known.
+    if isinstance(source, (str, os.PathLike)) and not _may_have_free_range(source):
+        return None
     picture = open_picture(source, max_pixels)
     if not picture.has_free_range:
         return None
     with picture.errors():
         return _limits(np.asarray(picture.image))
+
+
+def _may_have_free_range(path: str | os.PathLike[str]) -> bool:
+    """Return whether the first bytes of a file are those of a format that has such pictures."""
+    with suppress(OSError), open(path, "rb") as file:
+        found = format_of(file.read(16))
+        return found is not None and found.name in FREE
+    # Opening it says why.
+    return True
 
 
 def known_range(low: float, high: float) -> tuple[float, float]:

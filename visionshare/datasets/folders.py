@@ -9,12 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from visionshare.class_labels import in_order
 from visionshare.datasets.containers.formats import extensions
 from visionshare.datasets.decoding import MAX_PIXELS, decode_image
-from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import note_kind
-from visionshare.datasets.opening import Source
+from visionshare.datasets.opening import Source, open_picture
+from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 from visionshare.machine.memory import check_fits
@@ -23,7 +22,7 @@ from visionshare.machine.resources import resolve_jobs
 
 __all__ = [
     "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images", "is_left_behind",
-    "is_picture_name", "iter_images", "leads_up", "read_folder", "read_image", "read_images",
+    "is_picture_name", "iter_images", "leads_up", "read_image", "read_images",
 ]  # fmt: skip
 
 _WAYS_OUT = "a smaller size, fewer images, or gray ones"
@@ -126,10 +125,12 @@ def read_images(
     shape = (len(paths), *size, 3) if mode == "color" else (len(paths), *size)
     check_fits("images", float(np.prod(shape)), _WAYS_OUT)
     images, whole = np.empty(shape, np.uint8), np.ones(len(paths), bool)
+    steps, values = as_preprocessing(fit), SetRange.of_files(paths)
 
     def one(number: int) -> DataError | None:
         try:
-            images[number] = read_image(paths[number], size, mode, fit)
+            picture = open_picture(paths[number])
+            images[number] = read_image(picture, size, mode, values.steps_for(picture, steps))
         except DataError as error:
             return error
         return None
@@ -144,41 +145,6 @@ def read_images(
             if error is not None and broken is not None:
                 broken.append(str(paths[number]))
     return images if whole.all() else images[whole]
-
-
-def read_folder(
-    folder: str | os.PathLike[str],
-    size: tuple[int, int] | None = None,
-    mode: str = "gray",
-    fit: Fit = "resize",
-) -> ImageSet:
-    """Read a folder that holds a folder of images for each class."""
-    root = Path(folder)
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder")
-    inner = (path for path in root.iterdir() if path.is_dir() and not leads_up(path))
-    folders = in_order(path.name for path in inner if not is_left_behind(path.name))
-    files = {name: found for name in folders if (found := find_images(root / name))}
-    if not files:
-        raise DataError(f"{root}: no folders with images; it needs one for each class")
-    steps = as_preprocessing(fit)
-    labels = np.repeat(np.arange(len(files)), [len(paths) for paths in files.values()])
-    paths = [path for found in files.values() for path in found]
-    images = shape = None
-    for number, path in enumerate(track(paths, "reading")):
-        picture = decode_image(path, mode, steps)
-        if size is None and picture.shape != (shape := shape or picture.shape):
-            raise DataError(f"{path}: shape {picture.shape}, not {shape}; give a size")
-        # Steps that crop leave pictures of one size in several.
-        image = steps.apply(picture, size or (picture.shape[0], picture.shape[1]))
-        if images is None:
-            check_fits(f"the images of {root}", len(paths) * image.nbytes, _WAYS_OUT)
-            images = np.empty((len(paths), *image.shape), np.uint8)
-        images[number] = image
-    assert images is not None
-    names = tuple(file_text(os.path.relpath(path, root)) for path in paths)
-    classes = tuple(map(file_text, files))
-    return ImageSet(images, labels.astype(np.int64), classes, file_text(root.name), names)
 
 
 def file_text(name: str) -> str:

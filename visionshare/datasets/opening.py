@@ -18,7 +18,7 @@ from visionshare.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["DEEP", "MAX_PIXELS", "OpenedPicture", "Source", "open_picture"]
+__all__ = ["DEEP", "FREE", "MAX_PIXELS", "OpenedPicture", "Source", "open_picture"]
 
 #: Pixels of a picture that are decoded at most, unless a caller says otherwise.
 MAX_PIXELS = 1 << 26
@@ -29,6 +29,8 @@ _MAX_FILE = 1 << 30
 _PART = 1 << 20
 #: Formats whose integers of mode "I" have 16 bits.
 DEEP = ("PNG", "PPM")
+#: Formats that hold floats, or integers of 32 bits.
+FREE = ("TIFF", "PPM")
 Source: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | OpenedPicture"
 
 
@@ -91,7 +93,7 @@ class OpenedPicture:
     @property
     def has_free_range(self) -> bool:
         """Whether values may go from any number to any other: integers of 32 bits, and floats."""
-        if self.format not in ("TIFF", "PPM"):
+        if self.format not in FREE:
             return False
         mode = self.image.mode
         return mode == "F" or (mode == "I" and self.format not in DEEP)

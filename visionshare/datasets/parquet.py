@@ -14,13 +14,11 @@ import numpy as np
 
 from visionshare.class_labels import in_order
 from visionshare.datasets.bounds import check_count, unpacked_limit
-from visionshare.datasets.folders import Fit, read_image
-from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.pictures.folders import role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
 
-__all__ = ["find_shards", "has_parquet", "parquet_pictures", "read_parquet"]
+__all__ = ["find_shards", "has_parquet", "parquet_pictures"]
 
 # Of all images and labels together.
 _MAX_BYTES = 8 << 30
@@ -96,38 +94,6 @@ def find_shards(folder: str | os.PathLike[str], split: str | None = None) -> lis
     return [path for path, _ in chosen]
 
 
-def read_parquet(
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    split: str | None = None,
-    size: tuple[int, int] | None = None,
-    mode: str = "gray",
-    fit: Fit = "resize",
-    max_bytes: int = _MAX_BYTES,
-) -> ImageSet:
-    """Read images and labels of Parquet files; needs pyarrow, the extra ``parquet``."""
-    # The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, or these bytes;
-    # ``label`` is the name of its class, or its index where the schema's metadata ``huggingface``
-    # names the classes.
-    if isinstance(source, (str, os.PathLike)):
-        paths = find_shards(source, split) if os.path.isdir(source) else [Path(source)]
-    else:
-        paths = [Path(path) for path in source]
-    if not paths:
-        raise DataError("no Parquet files are given")
-    shards = [_described(path) for path in paths]
-    first, classes = shards[0], _classes_of(shards)
-    rows = _Rows(sum(shard.n_rows for shard in shards), max_bytes)
-    for shard in shards:
-        for row, (content, label) in enumerate(_rows(shard)):
-            where = f"{shard.path}: row {row}"
-            number = classes.number(where, label)
-            rows.add(where, _image(where, content, size, mode, fit), number)
-    if not rows.filled:
-        raise DataError(f"{first.path}: no images")
-    name = first.path.stem if len(shards) == 1 else first.path.parent.name
-    return ImageSet(rows.images, rows.labels, classes.names, name)
-
-
 def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
     """Return the pictures of Parquet files, undecoded; needs pyarrow, the extra ``parquet``."""
     first = Path(source[0])
@@ -193,27 +159,6 @@ def _classes_of(shards: Sequence[_Shard]) -> _Classes:
         labels.update(label for _, label in _labels(shard) if label is not None)
     ordered: Sequence[Any] = in_order(labels) if first.is_text else sorted(labels)
     return _Classes(tuple(map(str, ordered)), {label: i for i, label in enumerate(ordered)})
-
-
-class _Rows:
-    """Images of one shape and their labels, whose number is known."""
-
-    def __init__(self, n: int, max_bytes: int) -> None:
-        self._n, self._max_bytes, self.filled = n, max_bytes, 0
-        self.images, self.labels = np.empty(0, np.uint8), np.empty(0, np.int64)
-
-    def add(self, where: str, image: np.ndarray, label: int) -> None:
-        """Take one more."""
-        if not self.filled:
-            if self._n * (image.size + 8) > self._max_bytes:
-                raise DataError(f"{where}: {self._n} images of shape {image.shape} are too many")
-            self.images = np.empty((self._n, *image.shape), np.uint8)
-            self.labels = np.empty(self._n, np.int64)
-        if image.shape != self.images.shape[1:]:
-            shapes = f"shape {image.shape}, not {self.images.shape[1:]}"
-            raise DataError(f"{where}: {shapes}; give a size")
-        self.images[self.filled], self.labels[self.filled] = image, label
-        self.filled += 1
 
 
 @contextmanager
@@ -314,14 +259,3 @@ def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | str | None]]:
             yield from zip(contents, batch.column(_LABELS).to_pylist(), strict=True)
     if n_rows != shard.n_rows:
         raise DataError(f"{shard.path}: other than the {shard.n_rows} rows that it tells of")
-
-
-def _image(
-    where: str, content: bytes | None, size: tuple[int, int] | None, mode: str, fit: Fit
-) -> np.ndarray:
-    if content is None:
-        raise DataError(f"{where}: no picture (its bytes are not in the file)")
-    try:
-        return read_image(content, size, mode, fit)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None

@@ -10,8 +10,6 @@ from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.parquet import has_parquet, read_parquet
-from visionshare.datasets.pictures.folders import has_class_folders
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
@@ -82,11 +80,6 @@ def load_images(
     if not os.path.exists(path):
         known, kind = list_datasets(catalog), "folder, file or data set"
         raise DataError(nothing_named(source, kind, known, LISTED_DATASETS))
-    if path.suffix == ".parquet":
-        return read_parquet(path, None, size, mode or "gray", fit)
-    folder = inner if (inner := path / split).is_dir() else path
-    if folder.is_dir() and has_parquet(folder) and not has_class_folders(path):
-        return replace(read_parquet(folder, split, size, mode or "gray", fit), split=split)
     pictures = find_pictures(path)
     chosen = None
     if pictures.roles is not None:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
 from visionshare.cli.main import main
-from visionshare.datasets.folders import find_images, read_folder
+from visionshare.datasets.folders import find_images
 from visionshare.datasets.pictures.sources import find_pictures
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
@@ -41,7 +41,6 @@ def test_readers_of_folders_take_each_picture_once(folder):
     pictures = find_pictures(folder)
     assert pictures.classes == ("a", "b")
     assert pictures.labels.tolist() == [0, 0, 1, 1]
-    assert read_folder(folder).labels.tolist() == [0, 0, 1, 1]
 
 
 def test_a_class_may_be_a_link_to_another_place(folder, tmp_path):

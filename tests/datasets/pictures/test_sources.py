@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import load_images
-from visionshare.datasets.folders import find_images, read_folder
+from visionshare.datasets.folders import find_images
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.errors import DataError, InputError
@@ -135,7 +135,7 @@ def test_what_systems_leave_behind_is_skipped_at_every_depth(tmp_path):
         write(tmp_path / name, i)
     assert as_pairs(find_pictures(tmp_path)) == [("cat", None), ("dog", None)]
     assert [path.name for path in find_images(tmp_path)] == ["1.png", "2.png"]
-    assert read_folder(tmp_path).names == ("cat/1.png", "dog/2.png")
+    assert load_images(tmp_path).names == ("cat/1.png", "dog/2.png")
     members = {"cat/1.png": png(0), "__MACOSX/cat/2.png": png(1), ".git/3.png": png(2)}
     write_tar(tmp_path / "a.tar", members)
     assert as_pairs(find_pictures(tmp_path / "a.tar")) == [("cat", None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -10,11 +11,14 @@ import numpy as np
 
 from visionshare.datasets.decoding import free_range, known_range
 from visionshare.datasets.opening import OpenedPicture
-from visionshare.datasets.pictures.labeled import TRAIN, Content, PictureSet
+from visionshare.datasets.pictures.labeled import TRAIN, Content, Data, PictureSet
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
 
-__all__ = ["KNOWN_RANGES", "SetRange", "are_pictures", "as_bytes", "range_around", "value_range"]
+__all__ = [
+    "KNOWN_RANGES", "SetRange", "are_pictures", "as_bytes", "limits_of", "range_around",
+    "value_range", "widest", "with_range",
+]  # fmt: skip
 
 _FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
 #: Ranges that mean the same in every file; others are those of the values that a file holds.
@@ -85,6 +89,11 @@ class SetRange:
         self._lock = threading.Lock()
 
     @classmethod
+    def of_files(cls, paths: Iterable[str | os.PathLike[str]]) -> SetRange:
+        """Return the range of files."""
+        return cls(lambda: (Content(os.fspath(path), os.fspath(path)) for path in paths))
+
+    @classmethod
     def of(cls, pictures: PictureSet) -> SetRange:
         """Return the range of a set of labeled pictures."""
         chosen = None if pictures.roles is None else pictures.roles == TRAIN
@@ -100,18 +109,32 @@ class SetRange:
         return replace(steps, values=self.values)
 
     def _found(self) -> tuple[float, float]:
-        low, high = np.inf, -np.inf
-        for _, data in self._contents():
-            if isinstance(data, np.ndarray):
-                continue
-            try:
-                limits = free_range(data)
-            except DataError:
-                # Reading it says why.
-                continue
-            if limits is not None:
-                low, high = min(low, limits[0]), max(high, limits[1])
-        return known_range(low, high) if low <= high else (0.0, 1.0)
+        found = widest(map(limits_of, (data for _, data in self._contents())))
+        return (0.0, 1.0) if found is None else known_range(*found)
+
+
+def limits_of(data: Data) -> tuple[float, float] | None:
+    """Return the lowest and highest value of a picture whose range is its own, if it is one."""
+    if isinstance(data, np.ndarray):
+        return None
+    try:
+        return free_range(data)
+    except DataError:
+        # Reading it says why.
+        return None
+
+
+def with_range(steps: Preprocessing, limits: tuple[float, float] | None) -> Preprocessing:
+    """Return steps that scale by the limits of a set, where it has some and they name none."""
+    if limits is None or steps.values is not None:
+        return steps
+    return replace(steps, values=known_range(*limits))
+
+
+def widest(limits: Iterable[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """Return the range around all that are given."""
+    found = [some for some in limits if some is not None]
+    return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
 
 def _limits(array: np.ndarray) -> tuple[float, float]:

@@ -80,7 +80,8 @@ def checked_classes(classes: Any, argument: str = "classes") -> np.ndarray:
     array = label_array(classes, argument)
     if array.ndim != 1:
         raise InputError(argument, array.shape, "a vector of two classes or more")
-    labels, kind = array.tolist(), array.dtype.kind
+    labels = array.tolist()
+    kind = array.dtype.kind
     valid = kind in "biuU" or (kind == "O" and all(isinstance(label, str) for label in labels))
     # Longer floats are not in every file format.
     valid = valid or (kind == "f" and array.dtype.itemsize <= 8 and np.isfinite(array).all())
@@ -152,7 +153,8 @@ def renamed(
 
 def _swapped(labels: np.ndarray, names: np.ndarray) -> Iterator[tuple[Any, Any]]:
     """Yield each label whose name is the label of another class."""
-    order, texts = labels.tolist(), class_names(labels)
+    order = labels.tolist()
+    texts = class_names(labels)
     # Labels from 0 on are mostly positions in a list of names: the text "1" may be any of them.
     # Names that are all the positions in another order may be either, and need a mapping.
     are_positions = labels.dtype.kind in "iu" and order == list(range(len(order)))

@@ -24,7 +24,9 @@ class Registry(Mapping[str, Callable[..., T]]):
     def __init__(
         self, parameter: str, makers: Mapping[str, Callable[..., T]], methods: tuple[str, ...]
     ) -> None:
-        self.parameter, self._makers, self._methods = parameter, dict(makers), methods
+        self.parameter = parameter
+        self._makers = dict(makers)
+        self._methods = methods
 
     def __getitem__(self, name: str) -> Callable[..., T]:
         return self._makers[name]

@@ -24,13 +24,15 @@ def array_seeds() -> list[bytes]:
     """Return IDX files of every type, packed and not, and .npz files."""
     from visionshare.datasets.idx import write_idx
 
-    rng, seeds = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    seeds = []
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("u1", "i1", "i2", "i4", "f4", "f8"):
             for name in ("a.idx", "a.idx.gz"):
                 write_idx(Path(folder) / name, (100 * rng.random((5, 4, 3))).astype(kind))
                 seeds.append((Path(folder) / name).read_bytes())
-    images, labels = rng.integers(0, 256, (5, 4, 3), np.uint8), np.array([0, 1, 0, 1, 1])
+    images = rng.integers(0, 256, (5, 4, 3), np.uint8)
+    labels = np.array([0, 1, 0, 1, 1])
     for write, names in ((np.savez, labels), (np.savez_compressed, labels.astype(str))):
         file = io.BytesIO()
         write(file, images=images, labels=names)

@@ -70,7 +70,8 @@ def run_campaign(
 
     for name, attack in kinds.items():
         result = results.setdefault(name, Result())
-        first, begun = result.tries, time.monotonic()
+        first = result.tries
+        begun = time.monotonic()
         kept = begun
         try:
             for ending in attack(range(first, n), seed) if first < n else ():

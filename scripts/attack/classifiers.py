@@ -55,7 +55,8 @@ def small_model(family: Any, number: int) -> Any:
     from visionshare import CompactClassifier
     from visionshare.classifier import PathStep
 
-    rng, n = np.random.default_rng(number), family.n_features_
+    rng = np.random.default_rng(number)
+    n = family.n_features_
     weights = rng.normal(size=(3, n)).astype(np.float32)
     zeros = np.zeros(3, np.float32)
     path = [
@@ -82,7 +83,8 @@ def _deep() -> Any:
 
 def _nodes(value: Any) -> list[tuple[Any, Any]]:
     """Return every node of nested tables and lists, as its container and its key."""
-    nodes, left = [], [value]
+    nodes = []
+    left = [value]
     while left:
         container = left.pop()
         size = min(len(container), 50)
@@ -144,7 +146,8 @@ def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
         text = absurd_json(rng)
         return len(text).to_bytes(8, "little") + text
     length = int.from_bytes(content[:8], "little")
-    table, body = json.loads(content[8 : 8 + length]), bytearray(content[8 + length :])
+    table = json.loads(content[8 : 8 + length])
+    body = bytearray(content[8 + length :])
     header = json.loads(table.pop("__metadata__")["visionshare"])
     for _ in range(rng.integers(0, 3)):
         change_json(header, rng)

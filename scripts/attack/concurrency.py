@@ -27,7 +27,8 @@ __all__ = ["concurrency"]
 _COMMANDS = ("train", "extract", "predict")
 _ORDER = ("train", "threads", "extract", "stores", "predict", "service")
 _LATEST = 0.3
-_THREADS, _LOADS = 4, 15
+_THREADS = 4
+_LOADS = 15
 
 
 def concurrency(tries: range, seed: int) -> Iterator[Ending]:
@@ -54,7 +55,8 @@ class _Together:
     """Two or three of the same command in the same folder, beginning at almost the same time."""
 
     def __init__(self, runner: Runner, folder: Path) -> None:
-        self._runner, self._folder = runner, folder
+        self._runner = runner
+        self._folder = folder
         self._inputs: dict[str, Path] = {}
         self._expected: dict[str, dict[str, str]] = {}
         for name in _COMMANDS:

@@ -46,7 +46,8 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
         elif fault == 3:
             del damaged[start : start + length]
         elif fault == 4:
-            size, order = int(rng.choice([1, 2, 4])), ("little", "big")[rng.integers(0, 2)]
+            size = int(rng.choice([1, 2, 4]))
+            order = ("little", "big")[rng.integers(0, 2)]
             value = int(rng.choice(NUMBERS)) & (256**size - 1)
             damaged[start : start + size] = value.to_bytes(size, order)
         elif fault == 5:

@@ -27,7 +27,8 @@ def flips(tries: range, seed: int) -> Iterator[Ending]:
     Every other try changes one to four bits; the others write zeros over 1 to 4096 bytes.
     """
     with tempfile.TemporaryDirectory() as made:
-        whole, work = Path(made) / "whole", Path(made) / "work"
+        whole = Path(made) / "whole"
+        work = Path(made) / "work"
 
         def write() -> None:
             for name, kind in FORMATS.items():
@@ -64,7 +65,8 @@ def _damaged(
     """Damage one file of a sample, read it, and put the file back."""
     files = sorted(path for path in sample.rglob("*") if path.is_file() and path.stat().st_size)
     target = files[int(rng.integers(len(files)))]
-    whole, about = target.read_bytes(), target.stat()
+    whole = target.read_bytes()
+    about = target.stat()
     content = bytearray(whole)
     position = int(rng.integers(len(content)))
     if rng.integers(2) or not kind.zeros:

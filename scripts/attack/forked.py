@@ -129,7 +129,8 @@ class _Child:
     def __init__(
         self, ready: Callable[[], Attempt], tries: Sequence[int], seconds: float, memory: int
     ) -> None:
-        self.is_ready, self.hung = False, ""
+        self.is_ready = False
+        self.hung = ""
         self._seconds = seconds
         # Of all files that tries make: a process that dies removes none.
         self._made = tempfile.TemporaryDirectory()

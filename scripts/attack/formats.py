@@ -66,7 +66,8 @@ def _write_classifier(folder: Path) -> None:
     from visionshare import ShareBoost
     from visionshare.columns import ArrayColumns
 
-    family, y = _family(), np.arange(40) % 3
+    family = _family()
+    y = np.arange(40) % 3
     model = ShareBoost(rounds=4).fit(ArrayColumns.from_family(family, _IMAGES), y)
     model.to_classifier(family).save(folder / "a.safetensors")
 
@@ -245,7 +246,8 @@ def _read_parts(folder: Path) -> list[np.ndarray]:
     from visionshare.batch import extract_features
     from visionshare.store import open_store
 
-    paths, family = _pictures(folder), _family()
+    paths = _pictures(folder)
+    family = _family()
     with tempfile.TemporaryDirectory() as made:
         target = shutil.copytree(folder / "a.store", Path(made) / "a.store")
         extract_features(family, paths, target)

@@ -76,7 +76,8 @@ def huge_picture(kind: str) -> bytes:
     """Return a valid file of few bytes with more pixels than the library reads."""
     from PIL import Image
 
-    file, options = io.BytesIO(), {"compression": "tiff_adobe_deflate"} if kind == "tiff" else {}
+    file = io.BytesIO()
+    options = {"compression": "tiff_adobe_deflate"} if kind == "tiff" else {}
     Image.new("1", (_HUGE, _HUGE)).save(file, kind, **options)
     return file.getvalue()
 
@@ -101,7 +102,8 @@ def _bomb(rng: np.random.Generator) -> bytes:
 
 def _summed(content: bytes) -> bytes:
     """Return a PNG whose parts have valid checksums."""
-    png, start = bytearray(content), 8
+    png = bytearray(content)
+    start = 8
     while start + 12 <= len(png):
         end = start + 8 + int.from_bytes(png[start : start + 4], "big")
         if end + 4 > len(png):

@@ -84,7 +84,10 @@ class _Attacked:
     """A command, and what it leaves when it is not attacked."""
 
     def __init__(self, runner: Runner, folder: Path, name: str, command: Command) -> None:
-        self._runner, self._folder, self._name, self._command = runner, folder, name, command
+        self._runner = runner
+        self._folder = folder
+        self._name = name
+        self._command = command
         self._memory = folder / "memory"
         self._inputs: dict[str, Path] = {}
         runner.warm(command.argv(self._fresh()))

@@ -56,8 +56,10 @@ def mutated_page(seeds: list[bytes], rng: np.random.Generator) -> bytes:
 def _spoil(gray: np.ndarray, rng: np.random.Generator) -> None:
     """Draw rules, blots, noise, gradients or copies into a picture."""
     height, width = gray.shape
-    y, x = int(rng.integers(0, height)), int(rng.integers(0, width))
-    bottom, right = y + int(rng.integers(1, height + 1)), x + int(rng.integers(1, width + 1))
+    y = int(rng.integers(0, height))
+    x = int(rng.integers(0, width))
+    bottom = y + int(rng.integers(1, height + 1))
+    right = x + int(rng.integers(1, width + 1))
     part = gray[y:bottom, x:right]
     fault = rng.integers(0, 6)
     if fault == 0:

@@ -89,7 +89,8 @@ class Result:
             self.faults.append(f"{self.tries} {ending.part}: {ending.fault}")
         setattr(self, ending.ended, getattr(self, ending.ended) + 1)
         part = self.parts.setdefault(ending.part, Part())
-        part.tries, part.points = part.tries + 1, ending.points
+        part.tries = part.tries + 1
+        part.points = ending.points
         part.seconds = max(part.seconds, ending.seconds)
         if ending.point:
             part.hit.add(ending.point)

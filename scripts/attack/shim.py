@@ -144,7 +144,8 @@ def _serve(library: str, seconds: float) -> None:
     arm = ctypes.CDLL(library).attack_arm
     arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p]
     with tempfile.TemporaryDirectory() as made:
-        counter, output = Path(made) / "count", Path(made) / "output"
+        counter = Path(made) / "count"
+        output = Path(made) / "output"
         for line in sys.stdin:
             order: dict[str, Any] = json.loads(line)
             if "warm" in order:

@@ -57,7 +57,8 @@ class Timed:
     def make(self, seed: int, number: int) -> tuple[str, bytes]:
         """Return what the input of a try is called, and the input."""
         name = self.sort(number)
-        costly, turn = self.sorts[name], number // len(self.sorts)
+        costly = self.sorts[name]
+        turn = number // len(self.sorts)
         rng = np.random.default_rng((seed, zlib.crc32(name.encode()), number))
         seeds = costly.seeds()
         if turn % 2 and seeds:

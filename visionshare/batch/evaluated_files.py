@@ -74,8 +74,10 @@ def value_limits(source: Source, paths: Sequence[str]) -> tuple[float, float] | 
 
 def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
     """Read files and evaluate the features of their images."""
-    family, shape = source.family, source.family.image_shape_
-    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
+    family = source.family
+    shape = source.family.image_shape_
+    size = (shape[0], shape[1])
+    mode = "color" if shape[2:] == (3,) else "gray"
     # Before they are decoded: a file that is replaced meanwhile counts as changed later.
     contents = digests(paths, source.threads)
     broken: list[str] = []

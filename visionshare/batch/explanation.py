@@ -67,7 +67,8 @@ def explain_picture(
     >>> explain_picture(model, file).explanation.boxes.tolist()
     [[0.0, 5.0, 0.0, 10.0], [5.0, 10.0, 10.0, 20.0]]
     """
-    size, shape = classifier.picture_size, classifier.image_shape
+    size = classifier.picture_size
+    shape = classifier.image_shape
     if size is None or shape[2:] not in ((), (1,), (3,)):
         raise InputError("classifier", f"shape {shape}", "one of gray or RGB images")
     steps = classifier.preprocessing

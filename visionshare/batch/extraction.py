@@ -156,7 +156,8 @@ def extract_features(
     shape = family.image_shape_
     if len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
         raise InputError("family", f"one of shape {shape}", "a family of gray or RGB images")
-    bound, threads = parse_size(memory), resolve_jobs(n_jobs)
+    bound = parse_size(memory)
+    threads = resolve_jobs(n_jobs)
     if not paths:
         raise DataError("no images to extract features from")
     place = Destination.of(out, replaces=False)
@@ -318,13 +319,15 @@ def _assembled(
 ) -> Extraction:
     """Turn the parts into columns, some columns at a time."""
     columns = _new_store(job, parts) if store is None else store
-    m, missing = columns.shape[0], columns.missing
+    m = columns.shape[0]
+    missing = columns.missing
     if len(missing) and sum(part.count for part in parts) != m:
         raise StoreError(f"{job.folder}: parts are missing; delete the folder and restart")
     step = max(1, bound // 4 // (m * np.dtype(job.source.dtype).itemsize))
     batches = [missing[i : i + step] for i in range(0, len(missing), step)]
     for ids in track(batches, "writing columns"):
-        values, start = np.empty((len(ids), m), job.source.dtype), 0
+        values = np.empty((len(ids), m), job.source.dtype)
+        start = 0
         for number, part in enumerate(parts):
             stop = start + part.count
             values[:, start:stop] = part_columns(job.folder / _PARTS_FOLDER, number)[ids]

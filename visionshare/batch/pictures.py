@@ -55,6 +55,7 @@ def read_picture(
         accepted = "one of gray or RGB images"
         raise InputError("classifier", f"shape {classifier.image_shape}", accepted)
     limits = () if max_pixels is None else (max_pixels,)
-    mode, steps = classifier.picture_mode, classifier.preprocessing
+    mode = classifier.picture_mode
+    steps = classifier.preprocessing
     raster = read_image(source, size, mode, steps, *limits)
     return as_rasters(raster.reshape(classifier.image_shape))

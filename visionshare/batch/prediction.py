@@ -144,7 +144,8 @@ def classify_files(
     limits = BatchLimits() if limits is None else limits
     fitting = max(1, limits.raster_bytes // max(1, int(np.prod(classifier.image_shape))))
     limits = replace(limits, first=min(limits.first, fitting), batch=min(limits.batch, fitting))
-    jobs, remaining = resolve_jobs(n_jobs), iter(paths)
+    jobs = resolve_jobs(n_jobs)
+    remaining = iter(paths)
     if mapper is not None:
         model = replace(classifier, exit_rule=None, path=())
         batches = _batches(remaining, limits)
@@ -210,13 +211,15 @@ def _batches(paths: Iterable[str], limits: BatchLimits) -> Iterator[tuple[str, .
             if batch:
                 yield tuple(batch)
             yield (path,)
-            batch, size = [], 0
+            batch = []
+            size = 0
             continue
         batch.append(path)
         size += _file_bytes(path)
         if len(batch) == limits.batch or size >= limits.batch_bytes:
             yield tuple(batch)
-            batch, size = [], 0
+            batch = []
+            size = 0
     if batch:
         yield tuple(batch)
 
@@ -244,7 +247,8 @@ def _classified(
         yield _classified_pictures(classifier, pictures, threads, len(paths))
         return
     (tar,) = paths
-    contents, limits = tar_contents(tar), BatchLimits()
+    contents = tar_contents(tar)
+    limits = BatchLimits()
     try:
         while pictures := _next_pictures(contents, limits):
             yield _classified_pictures(classifier, pictures, threads, 0)

@@ -43,10 +43,14 @@ class ResumedFile:
     """Results of inputs, in order, each exactly once however often the run was stopped."""
 
     def __init__(self, path: Path, file: IO[bytes], identity: str, header: str) -> None:
-        self._path, self._file, self._identity = path, file, identity
+        self._path = path
+        self._file = file
+        self._identity = identity
         self._journal = _unfinished(path, ".json")
         self._record = _read_record(self._journal, file, identity) or self._begun()
-        self._header, self._waiting, self._written = header, deque[str](), time.monotonic()
+        self._header = header
+        self._waiting = deque[str]()
+        self._written = time.monotonic()
         # Of an input that is not complete yet.
         self._counted: Counter[str] = Counter()
         self._cut()
@@ -72,7 +76,8 @@ class ResumedFile:
             _logger.warning("%s: the inputs changed; all are done again", self._path)
             self._record = self._begun()
             self._cut()
-            names, digest = itertools.chain(done, names), ""
+            names = itertools.chain(done, names)
+            digest = ""
         for name in names:
             digest = _next_digest(digest, name)
             self._waiting.append(digest)

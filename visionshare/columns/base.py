@@ -106,7 +106,10 @@ class Columns(Totals, ABC):
                 accepted = f"an integer for each of {shape[1]} columns"
                 raise InputError("groups", groups.shape, accepted)
             groups = groups.astype(np.int64)
-        self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
+        self.shape = shape
+        self.dtype = dtype
+        self.groups = groups
+        self.n_jobs = n_jobs
         # Offset, scale and variance of every column, once they are chosen.
         self._scaling: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
@@ -415,7 +418,8 @@ class Columns(Totals, ABC):
         def column(j: int) -> np.ndarray:
             return self.columns_of(np.array([j]), scaled=False)[0]
 
-        sums, whole = self.moments(omega), None if self.partitioned else column
+        sums = self.moments(omega)
+        whole = None if self.partitioned else column
         moments = column_moments(sums, self.dtype, omega, whole)
         self._scaling = chosen_scaling(kind, moments, total)
 

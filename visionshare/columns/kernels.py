@@ -168,7 +168,8 @@ def _pick(
     out: np.ndarray,
 ) -> None:
     for j in range(first, last):
-        begin, row = offsets[j], out[targets[j]]
+        begin = offsets[j]
+        row = out[targets[j]]
         for i in range(rows.shape[0]):
             row[i] = buffer[begin + rows[i]]
 
@@ -219,7 +220,9 @@ def _moments_full(
 
 @njit(cache=True, nogil=True)
 def _add_moments(values: np.ndarray, omega: np.ndarray, unit: float, out: np.ndarray) -> None:
-    mean, square, peak = 0.0, 0.0, out[2]
+    mean = 0.0
+    square = 0.0
+    peak = out[2]
     for i in range(omega.shape[0]):
         x = values[i] * unit
         weighted = omega[i] * x
@@ -255,7 +258,8 @@ def _correlate_sparse(
     k = R.shape[1]
     for j in range(first, last):
         for entry in range(starts[ids[j]], starts[ids[j] + 1]):
-            x, i = np.float64(values[entry]), rows[entry]
+            x = np.float64(values[entry])
+            i = rows[entry]
             for q in range(k):
                 G[j, q] += x * R[i, q]
 
@@ -281,7 +285,8 @@ def _moments_sparse(
 ) -> None:
     for j in range(first, last):
         for entry in range(starts[j], starts[j + 1]):
-            x, weight = np.float64(values[entry]), omega[rows[entry]]
+            x = np.float64(values[entry])
+            weight = omega[rows[entry]]
             out[j, 0] += weight * x
             out[j, 1] += weight * x * x
             if weight > 0 and abs(x) > out[j, 2]:

@@ -43,7 +43,9 @@ class TaskScaledColumns(Columns):
         if columns.partitioned:
             raise InputError("X", "columns in partitions", "columns in one place")
         super().__init__(columns.shape, columns.dtype, columns.groups, columns.n_jobs)
-        self.columns, self.task_of, self.n_tasks = columns, np.asarray(task_of), n_tasks
+        self.columns = columns
+        self.task_of = np.asarray(task_of)
+        self.n_tasks = n_tasks
         self.grows = columns.grows
         self._family = columns.costs
         self._offsets = np.zeros((n_tasks, self.shape[1]))

@@ -80,7 +80,9 @@ def column_moments(
         assert column is not None
         unit[j] = np.ldexp(1.0, int(np.frexp(peak[j])[1]))
         x = column(int(j)) / unit[j]
-        mean[j], square[j], peak[j] = omega @ x, omega @ x**2, peak[j] / unit[j]
+        mean[j] = omega @ x
+        square[j] = omega @ x**2
+        peak[j] = peak[j] / unit[j]
     # 2) which columns vary? Those that hold NaN count as constant
     with np.errstate(over="ignore", invalid="ignore"):
         variance = square - mean**2
@@ -110,7 +112,8 @@ def _resolve_far_from_zero(
         center = x[0] + float(omega @ (x - x[0]))
         around = float(omega @ (x - center) ** 2)
         flat[j] = around <= _FAR_NOISE * square[j]
-        mean[j], variance[j] = center, around
+        mean[j] = center
+        variance[j] = around
 
 
 def chosen_scaling(

@@ -19,7 +19,8 @@ __all__ = [
 ]
 
 # Names that a message suggests, or lists where none is near, at most.
-_SUGGESTED, _LISTED = 2, 8
+_SUGGESTED = 2
+_LISTED = 8
 # A second name is suggested where it is about as near as the first.
 _AS_NEAR = 0.1
 # Characters of a name that a message repeats.

@@ -135,7 +135,8 @@ class RetriedFile(io.RawIOBase):
 
     def __init__(self, file: Any, name: str) -> None:
         super().__init__()
-        self._file, self._name = file, name
+        self._file = file
+        self._name = name
 
     def readable(self) -> bool:
         """Return True."""

@@ -34,9 +34,11 @@ __all__ = [
     "uploaded_file",
 ]
 
-COMPLETE, UPLOAD = "complete.json", "upload.json"
+COMPLETE = "complete.json"
+UPLOAD = "upload.json"
 
-_FORMAT, _VERSION = "visionshare-upload", 1
+_FORMAT = "visionshare-upload"
+_VERSION = 1
 _BLOCK = 4 << 20
 
 

@@ -21,7 +21,8 @@ def borrowed(typing_context: Any, array: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         make = make_array(signature.args[0])
-        owned, view = make(context, builder, arguments[0]), make(context, builder)
+        owned = make(context, builder, arguments[0])
+        view = make(context, builder)
         for field in ("nitems", "itemsize", "data", "shape", "strides"):
             setattr(view, field, getattr(owned, field))
         # Without a record of memory there is nothing to count.

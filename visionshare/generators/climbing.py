@@ -38,8 +38,10 @@ def climb_by_differences(
 ) -> np.ndarray:
     """Return parameters of a higher score, after steps along central differences."""
     # All probes of a step are scored together, and then all lengths of the step.
-    x, moving = np.array(start, np.float64), np.flatnonzero(lengths)
-    value, length = float(score(x[None])[0]), 1.0
+    x = np.array(start, np.float64)
+    moving = np.flatnonzero(lengths)
+    value = float(score(x[None])[0])
+    length = 1.0
     for _ in range(steps):
         probe = np.zeros((len(moving), len(x)))
         probe[np.arange(len(moving)), moving] = _DIFFERENCE * lengths[moving]
@@ -61,5 +63,7 @@ def climb_by_differences(
                 break
             length *= float(_LENGTHS[-1])
             continue
-        x, value, length = tried[best], float(reached[best]), length * float(_LENGTHS[best])
+        x = tried[best]
+        value = float(reached[best])
+        length = length * float(_LENGTHS[best])
     return x

@@ -32,8 +32,10 @@ class ComputedImages:
         shape: tuple[int, ...],
         dtype: Any,
     ) -> None:
-        self._images, self._compute = images, compute
-        self.shape, self.dtype = (len(images), *shape), np.dtype(dtype)
+        self._images = images
+        self._compute = compute
+        self.shape = (len(images), *shape)
+        self.dtype = np.dtype(dtype)
 
     @property
     def ndim(self) -> int:

@@ -33,7 +33,8 @@ class Contributions:
         numbers: Sequence[int] | np.ndarray | None = None,
     ) -> Contributions:
         """Return value × weight for each feature of a family."""
-        weights, values = np.asarray(weights, np.float64), np.asarray(values, np.float64)
+        weights = np.asarray(weights, np.float64)
+        values = np.asarray(values, np.float64)
         p = len(values)
         ordered = np.arange(1, p + 1) if numbers is None else np.asarray(numbers, np.int64)
         rest = np.zeros(len(weights))

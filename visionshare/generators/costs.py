@@ -46,7 +46,8 @@ class Costs(ABC):
         """Return the time of one image, by the rates of a machine."""
         # The rate of a call, that of a feature for each, and that of a multiply-accumulate for
         # each; none of it where there are no features.
-        ids, rate = check_features(features, self.n_features_), rate_of(rates, self.name)
+        ids = check_features(features, self.n_features_)
+        rate = rate_of(rates, self.name)
         if len(ids) == 0:
             return 0.0
         return rate["call"] + rate["feature"] * len(ids) + rate["mac"] * self.macs(ids)

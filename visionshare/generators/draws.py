@@ -27,7 +27,9 @@ class Draws:
         check_whole("random_state", random_state, least=0)
         if not family.is_continuous:
             raise InputError("family", family.name, "a family with continuous parameters")
-        self.family, self.n, self.rounds = family, int(n), int(rounds)
+        self.family = family
+        self.n = int(n)
+        self.rounds = int(rounds)
         self.random_state = int(random_state)
         self.image_shape_ = family.image_shape_
         self._width = family.features_per_draw
@@ -81,7 +83,8 @@ class Draws:
         """Return a finite family of these features, in this order."""
         ids = check_features(features, self.n_features_)
         draws, draw_of = np.unique(ids // self._width, return_inverse=True)
-        number, within = draws // self.n + 1, draws % self.n
+        number = draws // self.n + 1
+        within = draws % self.n
         drawn = [self.parameters(int(t))[i] for t, i in zip(number, within, strict=True)]
         # No features have the parameters of no draw: (0, p).
         finite = self.family.at(np.array(drawn) if drawn else self.parameters(1)[:0])
@@ -143,5 +146,6 @@ class Draws:
 
 def _apart(chosen: np.ndarray, features: Ids) -> tuple[np.ndarray, np.ndarray]:
     """Return where chosen features and others stand among both together."""
-    n, others = len(chosen), 0 if features is None else len(features)
+    n = len(chosen)
+    others = 0 if features is None else len(features)
     return np.arange(n), np.arange(n, n + others)

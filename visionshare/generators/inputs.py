@@ -47,7 +47,8 @@ def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
     p = X.shape[1]
     if scaling == "none":
         return np.zeros(p, np.float32), np.ones(p, np.float32)
-    offset, scale = np.empty(p, np.float32), np.empty(p, np.float32)
+    offset = np.empty(p, np.float32)
+    scale = np.empty(p, np.float32)
     # Some inputs at a time, as numbers of float64; a sum over the rows is that of an input alone.
     n_parts = -(-p // max(_LEAST_INPUTS, _SCALING_BYTES // (8 * max(1, len(X)))))
     for part in np.array_split(np.arange(p), n_parts):

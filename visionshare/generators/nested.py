@@ -35,7 +35,8 @@ def parts_to_state(
     parts: Sequence[FeatureFamily],
 ) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
     """Return the states of families, and their arrays as "0.name", "1.name" and so on."""
-    states, arrays = [], {}
+    states = []
+    arrays = {}
     for number, part in enumerate(parts):
         state, part_arrays = part.to_state()
         states.append(state)
@@ -53,7 +54,8 @@ def parts_from_state(
     # and the families that :func:`parts_to_state` described as "parts".
     states: Any = state.get("parts")
     check_depth(states)
-    shape, parts = check_image_shape(state.get("image_shape")), []
+    shape = check_image_shape(state.get("image_shape"))
+    parts = []
     for number, part_state in enumerate(states):
         prefix = f"{number}."
         part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

@@ -33,11 +33,13 @@ def drawn_patches(
     area = (height + 2 * pads[0]) * (width + 2 * pads[1]) * channels
     # Beside the padded images there are those that were drawn.
     most = max(1, budget // (2 * images.dtype.itemsize * area))
-    dy, dx = np.arange(size)[:, None], np.arange(size)[None, :]
+    dy = np.arange(size)[:, None]
+    dx = np.arange(size)[None, :]
     for part in _parts(which, most):
         drawn, index = np.unique(which[part], return_inverse=True)
         block = np.pad(images[drawn], margins)
-        y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
+        y = ys[part][:, None, None] + dy
+        x = xs[part][:, None, None] + dx
         patches[part] = block[index[:, None, None], y, x] * unit
     return patches
 

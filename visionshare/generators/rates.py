@@ -34,7 +34,8 @@ TERMS = ("call", "feature", "mac")
 # Numbers of features that are timed together.
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 # Seconds of one timing at least, and timings of which the shortest counts.
-_SECONDS, _REPEATS = 0.001, 5
+_SECONDS = 0.001
+_REPEATS = 5
 _known: dict[str, dict[str, float]] = {}
 
 
@@ -55,7 +56,8 @@ def check_rates(rates: Any) -> dict[str, dict[str, float]]:
 
 def checked_rates(rates: Any, family: Any) -> dict[str, dict[str, float]]:
     """Return rates in one form, if they are those of a family."""
-    tables, names = check_rates(rates), sorted(family.timed_parts)
+    tables = check_rates(rates)
+    names = sorted(family.timed_parts)
     if list(tables) != names:
         raise InputError("rates", list(tables), f"rates of {', '.join(map(repr, names))}")
     return tables
@@ -113,7 +115,8 @@ def fitted_rate(counts: np.ndarray, microseconds: np.ndarray) -> dict[str, float
 def _measured(family: Any, n_scores: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     image = rng.integers(0, 256, (1, *family.image_shape_), np.uint8)
-    counts, seconds = [], []
+    counts = []
+    seconds = []
     for ids in _choices(family, rng):
         chosen = family.take(ids)
         weights = rng.normal(size=(n_scores, len(ids))).astype(np.float32)
@@ -124,7 +127,8 @@ def _measured(family: Any, n_scores: int) -> dict[str, float]:
 
 def _choices(family: Any, rng: np.random.Generator) -> list[np.ndarray]:
     """Return ids of a few features, twice of each number: neighbors and random ones."""
-    d, choices = family.n_features_, []
+    d = family.n_features_
+    choices = []
     for n in sorted({min(size, d) for size in _SIZES}):
         first = int(rng.integers(d - n + 1))
         choices += [np.arange(first, first + n), family.sample(n, rng)]
@@ -135,7 +139,8 @@ def _shortest(evaluate: Callable[[], Any]) -> float:
     """Return the seconds of one call, the least of a few timings."""
     # The first call may compile.
     evaluate()
-    begun, calls = time.perf_counter(), 0
+    begun = time.perf_counter()
+    calls = 0
     while calls == 0 or time.perf_counter() - begun < _SECONDS:
         evaluate()
         calls += 1

@@ -148,7 +148,9 @@ def _renamed(
     state: Mapping[str, Any], families: Mapping[str, str], parameters: Mapping[str, dict[str, str]]
 ) -> dict[str, Any]:
     """Return a description with other names of the family and of its parameters."""
-    renamed, name, given = dict(state), state.get("family"), state.get("parameters")
+    renamed = dict(state)
+    name = state.get("family")
+    given = state.get("parameters")
     if isinstance(name, str):
         renamed["family"] = families.get(name, name)
         if name in parameters and isinstance(given, dict):

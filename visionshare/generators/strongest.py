@@ -19,7 +19,8 @@ __all__ = [
 ]
 
 # Parts of images in a mean, and those that are shown alone.
-_IN_MEAN, _ALONE = 25, 2
+_IN_MEAN = 25
+_ALONE = 2
 # Images whose responses are computed together.
 _AT_ONCE = 16
 

@@ -38,7 +38,8 @@ def ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
     >>> ranks(np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), np.array([0, 1])).tolist()
     [0, 2]
     """
-    Z, y = np.asarray(scores, np.float64), np.asarray(y)
+    Z = np.asarray(scores, np.float64)
+    y = np.asarray(y)
     if Z.ndim == 1:
         # One score for two classes: the second is predicted where it is above 0.
         Z = np.column_stack([np.zeros(len(Z)), Z])

@@ -251,7 +251,8 @@ class Insensitive:
         """Return p (1 − p) of both terms."""
         from scipy.special import expit
 
-        p, q = expit(z - self.eps), expit(-z - self.eps)
+        p = expit(z - self.eps)
+        q = expit(-z - self.eps)
         return np.asarray(p * (1 - p) + q * (1 - q))
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -261,11 +262,13 @@ class Insensitive:
 
 def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Return the root of a − z + step·L'(a) for |L'| ≤ 1, by Newton steps inside a bracket."""
-    low, high = z - step, z + step
+    low = z - step
+    high = z + step
     a = z - step * loss.derivative(z)
     for _ in range(60):
         slack = a - z + step * loss.derivative(a)
-        low, high = np.where(slack < 0, a, low), np.where(slack < 0, high, a)
+        low = np.where(slack < 0, a, low)
+        high = np.where(slack < 0, high, a)
         move = slack / (1 + step * loss.second_derivative(a))
         moving = np.abs(move) > 4e-16 * (1 + np.abs(a))
         if not moving.any():

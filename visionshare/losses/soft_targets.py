@@ -67,7 +67,8 @@ class SoftTargets:
         omega : ndarray of shape (n,)
             Weights of the examples.
         """
-        logs, tau = self._logarithms(Z), self.temperature
+        logs = self._logarithms(Z)
+        tau = self.temperature
         log_probabilities = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
         losses = np.sum(P * (log_probabilities - logs), axis=0, dtype=np.float64)
         R = (np.exp(logs) - P) * (tau * omega).astype(Z.dtype)

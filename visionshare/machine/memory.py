@@ -99,7 +99,8 @@ def _function(name: str, *arguments: type[ctypes._SimpleCData[int]]) -> Callable
         function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):
         return None
-    function.argtypes, function.restype = arguments, ctypes.c_int
+    function.argtypes = arguments
+    function.restype = ctypes.c_int
     return lambda *values: int(function(*values))
 
 

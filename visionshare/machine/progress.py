@@ -26,8 +26,12 @@ class _Task:
     """Something that is counted: its label, its steps, and when it began."""
 
     def __init__(self, label: str, total: int | None, begun: int, clock: Callable[[], float]):
-        self.label, self.total, self.first, self.done = label, total, begun, begun
-        self._clock, self._start = clock, clock()
+        self.label = label
+        self.total = total
+        self.first = begun
+        self.done = begun
+        self._clock = clock
+        self._start = clock()
 
     def line(self, label: str) -> str:
         """Return under a label how far the task is, and when it will end."""
@@ -107,14 +111,16 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file = sys.stderr if file is None else file
-        self._every, self._clock = every, clock
+        self._every = every
+        self._clock = clock
         self._is_terminal = self._file.isatty()
         self._tasks: list[_Task] = []
         # The bar on a terminal, and the task that it counts.
         self._bar: Any = None
         self._bar_of: _Task | None = None
         self._ticker: threading.Thread | None = None
-        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
         self._compilations = _Compilations()
         self._last = self._clock()
 

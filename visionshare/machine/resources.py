@@ -84,7 +84,8 @@ def _library(controller: Any, openmp: bool) -> _Library:
     # threadpoolctl's search for them in each call, take a third of the time of the whole limit.
     symbol = getattr(controller, "_get_symbol", None)
     if controller.internal_api == "openblas" and not openmp and symbol is not None:
-        get, put = symbol("openblas_get_num_threads"), symbol("openblas_set_num_threads")
+        get = symbol("openblas_get_num_threads")
+        put = symbol("openblas_set_num_threads")
         if get is not None and put is not None:
             return _Library(controller.filepath, get, put)
     put = getattr(controller, "_real_set_num_threads", controller.set_num_threads)
@@ -132,8 +133,10 @@ class _BlasLimit:
         self._reset()
 
     def _reset(self) -> None:
-        self._lock, self._n_modules = threading.Lock(), -1
-        self._everyone, self._local = _OneThread(), threading.local()
+        self._lock = threading.Lock()
+        self._n_modules = -1
+        self._everyone = _OneThread()
+        self._local = threading.local()
 
     def enter(self) -> None:
         with self._lock:
@@ -163,7 +166,8 @@ class _BlasLimit:
     def _find_libraries(self) -> None:
         from threadpoolctl import ThreadpoolController
 
-        self._common, self._by_thread = [], []
+        self._common = []
+        self._by_thread = []
         for controller in ThreadpoolController().select(user_api="blas").lib_controllers:
             openmp = getattr(controller, "threading_layer", None) == "openmp"
             (self._by_thread if openmp else self._common).append(_library(controller, openmp))
@@ -194,7 +198,8 @@ class _Workers:
             return []
 
 
-_blas_limit, _workers = _BlasLimit(), _Workers()
+_blas_limit = _BlasLimit()
+_workers = _Workers()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_limit.after_fork)
     os.register_at_fork(after_in_child=_workers.after_fork)
@@ -234,7 +239,9 @@ def run_blocks(
         for start in range(0, n, block):
             function(start, min(start + block, n))
         return
-    starts, lock, failed = iter(range(0, n, block)), threading.Lock(), threading.Event()
+    starts = iter(range(0, n, block))
+    lock = threading.Lock()
+    failed = threading.Event()
 
     def work() -> None:
         while not failed.is_set():

@@ -233,11 +233,13 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
     alive = lengths > step
     out = np.zeros_like(V)
     free = step <= 0
-    out[free], alive = V[free], alive & ~free
+    out[free] = V[free]
+    alive = alive & ~free
     if not alive.any():
         return out
     # In units of each row's largest value.
-    A, t = A[alive] / peak[alive, None], step[alive] / peak[alive]
+    A = A[alive] / peak[alive, None]
+    t = step[alive] / peak[alive]
     whole = _norms(A.reshape(-1, 1), starts[: len(A)], q)
     # Where all values are equal, or q is 2, the norm shrinks as the dual norm does.
     x = _shrunk(A, t, whole, whole * (1 - step[alive] / lengths[alive]), q)
@@ -249,10 +251,14 @@ def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: f
     """Return x = r·y ≥ 0, row by row: from a start r, by Newton steps inside a bracket."""
     # Steps are those of 1/‖y‖_q, which is a line in r where q is 2 or r is large.
     with np.errstate(divide="ignore"):
-        log_A, log_t = np.log(A), np.log(t)[:, None]
-    low, high = np.zeros_like(r), whole.copy()
+        log_A = np.log(A)
+        log_t = np.log(t)[:, None]
+    low = np.zeros_like(r)
+    high = whole.copy()
     r = np.clip(r, 1e-300, high)
-    log_y, slope, log_r = np.full_like(A, np.inf), np.zeros_like(A), np.log(r)[:, None]
+    log_y = np.full_like(A, np.inf)
+    slope = np.zeros_like(A)
+    log_r = np.log(r)[:, None]
     for i in range(_STEPS):
         log_y, slope = _roots(log_A, log_r, log_t, q, log_y)
         powers = q * log_y
@@ -263,7 +269,8 @@ def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: f
         excess = np.minimum((top + np.log(total)) / q, 700)
         fall = np.maximum(np.sum(shares * slope, axis=1) / total, 1e-300)
         move = r * (np.expm1(excess) / fall)
-        low, high = np.where(excess > 0, r, low), np.where(excess > 0, high, r)
+        low = np.where(excess > 0, r, low)
+        high = np.where(excess > 0, high, r)
         moving = (np.abs(move) > 1e-15 * (r + t)) & (high - low > 1e-15 * (r + t))
         if not moving.any():
             break
@@ -271,7 +278,8 @@ def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: f
         # Halved now and then, so that steps from one side cannot be many.
         halved = (newton <= low) | (newton >= high) | (i % 8 == 7)
         r = np.where(moving, np.where(halved, 0.5 * (low + high), newton), r)
-        before, log_r = log_r, np.log(r)[:, None]
+        before = log_r
+        log_r = np.log(r)[:, None]
         log_y = log_y - slope * (log_r - before)
     return np.exp(log_r + log_y)
 
@@ -289,7 +297,8 @@ def _roots(
     for _ in range(_STEPS):
         first = np.exp(log_r + y - target)
         second = np.exp(log_t + (q - 1) * y - target)
-        total, weighted = first + second, first + (q - 1) * second
+        total = first + second
+        weighted = first + (q - 1) * second
         move = np.log(total) * total / weighted
         y = np.minimum(y - move, most)
         if np.all(np.abs(move) <= 1e-15 * (np.abs(y) + total / weighted)):

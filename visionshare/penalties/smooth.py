@@ -119,7 +119,8 @@ class SmoothMax:
     def _exponentials(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         scaled = self.beta * W
         peak = np.max(np.abs(scaled), axis=0, keepdims=True, initial=0.0)
-        up, down = np.exp(scaled - peak), np.exp(-scaled - peak)
+        up = np.exp(scaled - peak)
+        down = np.exp(-scaled - peak)
         return up, down, np.sum(up + down, axis=0, keepdims=True), peak
 
     def value(self, W: np.ndarray) -> float:

@@ -66,7 +66,8 @@ def typical_height(boxes: list[Box]) -> float:
 
 
 def _is_rule_or_picture(box: Box, area: int, height: float) -> bool:
-    longer, shorter = max(box.width, box.height), min(box.width, box.height)
+    longer = max(box.width, box.height)
+    shorter = min(box.width, box.height)
     if longer > 12 * shorter and longer > 3 * height:
         return True
     # A frame is mostly empty, a picture is large both ways, and touching letters are neither.
@@ -82,7 +83,8 @@ def joined(pieces: list[Piece]) -> Piece:
     mask = np.zeros((box.height, box.width), bool)
     darkness = np.zeros((box.height, box.width), np.uint8)
     for piece in pieces:
-        y, x = piece.box.top - box.top, piece.box.left - box.left
+        y = piece.box.top - box.top
+        x = piece.box.left - box.left
         window = slice(y, y + piece.box.height), slice(x, x + piece.box.width)
         mask[window] |= piece.mask
         np.maximum(darkness[window], piece.darkness, out=darkness[window])

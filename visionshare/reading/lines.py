@@ -72,7 +72,8 @@ class _Bands:
 
     def nearest(self, box: Box) -> int:
         """Return the line around a small piece: the one whose middle is nearest; −1 if none is."""
-        x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+        x = (box.left + box.right) / 2
+        y = (box.top + box.bottom) / 2
         near = (x >= self.left - self.heights) & (x <= self.right + self.heights)
         # Dots stand above a line of small letters, commas hang below it.
         near &= (y >= self.top - 0.6 * self.heights) & (y <= self.bottom + 0.3 * self.heights)
@@ -86,7 +87,8 @@ class _Bands:
 def _without_marks(lines: list[list[Piece]]) -> tuple[list[list[Piece]], list[Piece]]:
     """Return lines without those that are a comma or two inside of another, and the commas."""
     bands = _Bands(lines)
-    kept, marks = [], []
+    kept = []
+    marks = []
     for line in lines:
         if len(line) <= 2 and bands.nearest(around([p.box for p in line])) >= 0:
             marks += line

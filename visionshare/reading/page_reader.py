@@ -92,7 +92,8 @@ def read_page(
     reader = _Reader(classifier, context, resolve_jobs(n_jobs))
     height, width = page.shape
     ink = find_ink(page)
-    angle, back = estimate_skew(ink.mask) if deskew else 0.0, None
+    angle = estimate_skew(ink.mask) if deskew else 0.0
+    back = None
     if abs(angle) >= _MIN_TURN:
         turned, back = rotated(page, angle)
         ink = find_ink(turned)
@@ -200,13 +201,16 @@ class _Reader:
 
     def _resegmented(self, line: _ReadLine) -> _ReadLine:
         """Return a line with touching characters cut and broken ones joined."""
-        height, pieces, known = line.height, line.pieces, line.probabilities
+        height = line.height
+        pieces = line.pieces
+        known = line.probabilities
         groups = join_broken(pieces, self.recognition(known), height, self.recognize)
         line = self._classified(
             [joined([pieces[i] for i in group]) for group in groups],
             [known[group[0]] if len(group) == 1 else None for group in groups],
         )
-        pieces, known = line.pieces, line.probabilities
+        pieces = line.pieces
+        known = line.probabilities
         parts = split_touching(pieces, self.recognition(known), height, self.recognize)
         rows = [[known[i]] if len(p) == 1 else [None] * len(p) for i, p in enumerate(parts)]
         return self._classified(

@@ -52,7 +52,8 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
         if fresh or last is None or box.top - last.bottom > _PARAGRAPH * height:
             blocks.append([])
         blocks[-1] += lines
-        last, fresh = box, False
+        last = box
+        fresh = False
     return blocks
 
 
@@ -72,7 +73,8 @@ def _columns(sides: np.ndarray, height: float) -> list[np.ndarray]:
 
 def _halves(sides: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the boxes above and below the widest gap; None where there is none."""
-    tops, bottoms = sides[:, 1] + _GIVE * heights, sides[:, 3] - _GIVE * heights
+    tops = sides[:, 1] + _GIVE * heights
+    bottoms = sides[:, 3] - _GIVE * heights
     order = np.argsort(tops, kind="stable")
     reach = np.maximum.accumulate(bottoms[order])
     gaps = tops[order[1:]] - reach[:-1]

@@ -30,7 +30,8 @@ def render_page(
         face = ImageFont.truetype(str(font), pixels)
     except OSError as error:
         raise DataError(f"{font}: cannot be read as a font ({error})") from None
-    edge, step = round(margin * dpi), round(spacing * pixels)
+    edge = round(margin * dpi)
+    step = round(spacing * pixels)
     width = max((int(face.getlength(line)) for line in lines), default=0)
     page = Image.new("L", (width + 2 * edge + 1, step * len(lines) + 2 * edge + 1), 255)
     draw = ImageDraw.Draw(page)

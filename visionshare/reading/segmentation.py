@@ -65,12 +65,14 @@ def score_map(
     """
     step, bound, threads = _checked(classifier, image, step, memory, n_jobs)
     height, width = classifier.image_shape[:2]
-    top, left = height // 2, width // 2
+    top = height // 2
+    left = width // 2
     pads = [(top, height - 1 - top), (left, width - 1 - left), (0, 0)]
     padded = np.pad(image, pads[: image.ndim], mode="reflect")
     # Where a side is shorter than half a step, its last pixel is taken.
     ys, xs = (np.arange(min(step // 2, side - 1), side, step) for side in image.shape[:2])
-    k, n = len(classifier.classes_), classifier.n_features
+    k = len(classifier.classes_)
+    n = classifier.n_features
     rows_at_once = max(1, bound // (4 * len(xs) * (n + 2 * k)))
     scores = np.empty((len(ys), len(xs), k), np.float32)
     for start in range(0, len(ys), rows_at_once):
@@ -183,7 +185,8 @@ def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
     check_side(side, "side")
     if side == 1:
         return labels
-    winners, most_votes = labels.copy(), np.zeros(labels.shape, np.int32)
+    winners = labels.copy()
+    most_votes = np.zeros(labels.shape, np.int32)
     # Beyond twice the map a larger square counts the same pixels.
     size = tuple(min(side, 2 * length + 1) for length in labels.shape[::-1])
     for c in range(n_classes):
@@ -194,7 +197,8 @@ def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
         # Half a vote more: the pixel keeps its own label among equals.
         votes = 2 * counts + mask
         better = votes > most_votes
-        winners[better], most_votes[better] = c, votes[better]
+        winners[better] = c
+        most_votes[better] = votes[better]
     return winners
 
 

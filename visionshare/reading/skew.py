@@ -23,8 +23,10 @@ def estimate_skew(mask: np.ndarray, max_angle: float = _MAX_ANGLE) -> float:
     if len(ys) > _MAX_POINTS:
         # Evenly spread and always the same, so that reading a page again gives the same text.
         chosen = np.linspace(0, len(ys) - 1, _MAX_POINTS).astype(np.int64)
-        ys, xs = ys[chosen], xs[chosen]
-    ys, xs = ys.astype(np.float64), xs.astype(np.float64) - mask.shape[1] / 2
+        ys = ys[chosen]
+        xs = xs[chosen]
+    ys = ys.astype(np.float64)
+    xs = xs.astype(np.float64) - mask.shape[1] / 2
     coarse = np.arange(-max_angle, max_angle + 1e-9, 0.25)
     first = coarse[int(np.argmax([_edge_energy(ys, xs, angle) for angle in coarse]))]
     fine = first + np.arange(-0.25, 0.2501, 0.05)
@@ -63,7 +65,10 @@ def turned_box(box: Box, back: np.ndarray, width: int, height: int) -> Box:
     left, top, right, bottom = box
     corners = np.array([[x, y, 1.0] for x in (left, right) for y in (top, bottom)])
     points = corners @ back.T
-    low, high = np.floor(points.min(axis=0) + 0.5), np.ceil(points.max(axis=0) - 0.5)
-    x0, y0 = int(np.clip(low[0], 0, width - 1)), int(np.clip(low[1], 0, height - 1))
-    x1, y1 = int(np.clip(high[0], x0 + 1, width)), int(np.clip(high[1], y0 + 1, height))
+    low = np.floor(points.min(axis=0) + 0.5)
+    high = np.ceil(points.max(axis=0) - 0.5)
+    x0 = int(np.clip(low[0], 0, width - 1))
+    y0 = int(np.clip(low[1], 0, height - 1))
+    x1 = int(np.clip(high[0], x0 + 1, width))
+    y1 = int(np.clip(high[1], y0 + 1, height))
     return Box(x0, y0, x1, y1)

@@ -67,12 +67,15 @@ def cut_columns(mask: np.ndarray, max_cuts: int = _MAX_CUTS) -> list[int]:
 def part_of(piece: Piece, start: int, stop: int) -> Piece | None:
     """Return columns of a piece as a piece, without what a cut left of others; None if empty."""
     mask = without_specks(piece.mask[:, start:stop], 20)
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    cols = np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:
         return None
     window = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
-    left, top = piece.box.left + start + int(cols[0]), piece.box.top + int(rows[0])
-    right, bottom = left + int(cols[-1] - cols[0]) + 1, top + int(rows[-1] - rows[0]) + 1
+    left = piece.box.left + start + int(cols[0])
+    top = piece.box.top + int(rows[0])
+    right = left + int(cols[-1] - cols[0]) + 1
+    bottom = top + int(rows[-1] - rows[0]) + 1
     darkness = piece.darkness[:, start:stop][window]
     return Piece(Box(left, top, right, bottom), mask[window], darkness)
 
@@ -80,7 +83,8 @@ def part_of(piece: Piece, start: int, stop: int) -> Piece | None:
 def best_cuts(values: np.ndarray) -> list[int]:
     """Return the path from the first to the last of n nodes with the largest sum of values."""
     n = len(values)
-    best, before = np.full(n, -np.inf), np.zeros(n, np.int64)
+    best = np.full(n, -np.inf)
+    before = np.zeros(n, np.int64)
     best[0] = 0.0
     for j in range(1, n):
         sums = best[:j] + values[:j, j]
@@ -88,7 +92,8 @@ def best_cuts(values: np.ndarray) -> list[int]:
         best[j] = sums[before[j]]
     if not np.isfinite(best[-1]):
         return []
-    path, j = [], int(before[-1])
+    path = []
+    j = int(before[-1])
     while j > 0:
         path.append(j)
         j = int(before[j])
@@ -177,6 +182,7 @@ def join_broken(
         if in_pairs & {i, i + 1} or probability < 0.5:
             continue
         if np.log(probability) > np.log(single[i] * single[i + 1] + 1e-12) + _COST_OF_CUT:
-            groups[i], groups[i + 1] = [i, i + 1], []
+            groups[i] = [i, i + 1]
+            groups[i + 1] = []
             in_pairs |= {i, i + 1}
     return [group for group in groups if group]

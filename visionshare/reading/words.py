@@ -12,7 +12,8 @@ __all__ = ["gaps_between", "space_width", "split_words"]
 
 # In heights of a character: where there are no two kinds of gaps, and from where to where.
 _USUAL = 0.5
-_MIN, _MAX = 0.2, 1.2
+_MIN = 0.2
+_MAX = 1.2
 # Of the means of spaces and of gaps between letters.
 _MIN_DIFFERENCE = 0.25
 # A 1 is widened on either side by this fraction of what it is narrower than other digits.
@@ -30,7 +31,8 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
     if ones.any():
         usual = np.median(widths[digits]) if digits.any() else 0.6 * height
         more = np.maximum(usual - widths, 0.0) * _WIDENING_OF_ONE * ones
-        lefts, rights = lefts - more, rights + more
+        lefts = lefts - more
+        rights = rights + more
     gaps: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
     return gaps
 
@@ -40,16 +42,19 @@ def space_width(gaps: np.ndarray) -> float:
     # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
     # far enough apart; the usual 0.5 otherwise.
     values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
-    best, width = 0.0, _USUAL
+    best = 0.0
+    width = _USUAL
     for cut in range(1, len(values)):
-        low, high = values[:cut], values[cut:]
+        low = values[:cut]
+        high = values[cut:]
         middle = (low[-1] + high[0]) / 2
         apart = high.mean() - low.mean()
         if not _MIN <= middle <= _MAX or apart < _MIN_DIFFERENCE:
             continue
         between = len(low) * len(high) * apart**2
         if between > best:
-            best, width = between, float(middle)
+            best = between
+            width = float(middle)
     return width
 
 

@@ -21,7 +21,8 @@ class Basis:
 
     def append(self, products: np.ndarray) -> None:
         """Take in a column."""
-        rank, square = len(self._kept), float(products[self.n])
+        rank = len(self._kept)
+        square = float(products[self.n])
         row = self._solved(products[self._kept])
         left = square - float(row @ row)
         if left > _DEPENDENT * square:
@@ -29,7 +30,8 @@ class Basis:
                 grown = np.zeros((2 * rank, 2 * rank))
                 grown[:rank, :rank] = self._factor
                 self._factor = grown
-            self._factor[rank, :rank], self._factor[rank, rank] = row, np.sqrt(left)
+            self._factor[rank, :rank] = row
+            self._factor[rank, rank] = np.sqrt(left)
             self._kept.append(self.n)
         self.n += 1
 

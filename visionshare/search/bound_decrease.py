@@ -51,7 +51,8 @@ class BoundDecrease:
     """
 
     def __init__(self, bound: RowBound, tol: float = 0.0) -> None:
-        self.bound, self.tol = bound, tol
+        self.bound = bound
+        self.tol = tol
 
     def score(self, pool: Pool, state: BoundState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the decreases."""
@@ -61,7 +62,8 @@ class BoundDecrease:
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
         sizes = np.diff(starts, append=len(G))
         named = np.arange(pool.size) if numbers is None else np.asarray(numbers)
-        penalty, alpha = self.bound.penalty, self.bound.alpha
+        penalty = self.bound.penalty
+        alpha = self.bound.alpha
         least = penalty.least(alpha) + self.tol * alpha
         active = np.isin(named, list(state.active))
         w = np.zeros_like(G)
@@ -87,7 +89,8 @@ class BoundDecrease:
         starts: np.ndarray,
     ) -> np.ndarray:
         """Return the decreases by candidates' columns, of their weights and gradients."""
-        columns, bound = pool.columns, self.bound
+        columns = pool.columns
+        bound = self.bound
         X = columns.each(_precise, columns.columns_of(ids))
         total = np.zeros_like(G)
         if bound.weighs:

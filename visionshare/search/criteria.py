@@ -54,12 +54,14 @@ class Line(_Decrease):
 
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         X = pool.columns.columns_of(features)
-        active, loss = state.active, state.loss
+        active = state.active
+        loss = state.loss
         D = active.beside(X)
         direction = np.zeros((active.k, len(features) + 1))
         direction[:, 1:] = -active.total(_plain_products, X, state.residual).T
         Zd = D.scores(direction)
-        alpha, best = 0.0, state.loss_value
+        alpha = 0.0
+        best = state.loss_value
         for _ in range(12):
             slope, bend = _derivatives(active, state, state.Z + active.dtype.type(alpha) * Zd, Zd)
             if bend <= 0:
@@ -74,7 +76,8 @@ class Line(_Decrease):
             if best - value <= 1e-7 * abs(best):
                 best = min(best, value)
                 break
-            alpha, best = alpha + step, value
+            alpha = alpha + step
+            best = value
         return state.loss_value - best
 
 

@@ -46,7 +46,8 @@ def grown_subset(
     # of a constant for each class loses.
     # weight, signed: (2, k), float64
     # members: int64, shape (k,)
-    k, left = weight.shape[1], 0.0
+    k = weight.shape[1]
+    left = 0.0
     for q in range(k):
         left += _alone(weight, signed, q)
     # (Σp)²/Σw ≤ Σ p²/w: together classes gain at most what they gain alone.
@@ -56,30 +57,41 @@ def grown_subset(
     for q in range(k):
         base[q] = _part(signed[0, q] + signed[1, q], weight[0, q] + weight[1, q])
         members[q] = q
-    best, size, gain, constants = -np.inf, 0, 0.0, 0.0
-    w0, w1, p0, p1 = 0.0, 0.0, 0.0, 0.0
+    best = -np.inf
+    size = 0
+    gain = 0.0
+    constants = 0.0
+    w0 = 0.0
+    w1 = 0.0
+    p0 = 0.0
+    p1 = 0.0
     for n in range(k):
         if gain + left <= max(least, best):
             break
-        leading, chosen = -np.inf, n
+        leading = -np.inf
+        chosen = n
         for t in range(n, k):
             q = members[t]
             value = _part(p0 + signed[0, q], w0 + weight[0, q])
             value += _part(p1 + signed[1, q], w1 + weight[1, q]) - constants - base[q]
             if _above(value, leading):
-                leading, chosen = value, t
+                leading = value
+                chosen = t
         q = members[chosen]
         # Those that are not in yet keep their order: the lowest class wins among equals.
         for t in range(chosen, n, -1):
             members[t] = members[t - 1]
         members[n] = q
-        w0, w1 = w0 + weight[0, q], w1 + weight[1, q]
-        p0, p1 = p0 + signed[0, q], p1 + signed[1, q]
+        w0 = w0 + weight[0, q]
+        w1 = w1 + weight[1, q]
+        p0 = p0 + signed[0, q]
+        p1 = p1 + signed[1, q]
         constants += base[q]
         left -= _alone(weight, signed, q)
         gain = leading
         if _above(gain, best):
-            best, size = gain, n + 1
+            best = gain
+            size = n + 1
     return best, size
 
 
@@ -115,10 +127,14 @@ def _best_shared_stumps(
         if not looked_at[r]:
             continue
         row = order[r]
-        below, below_positive = np.zeros(k), np.zeros(k)
-        weight, signed = np.empty((2, k)), np.empty((2, k))
+        below = np.zeros(k)
+        below_positive = np.zeros(k)
+        weight = np.empty((2, k))
+        signed = np.empty((2, k))
         members = np.empty(k, np.int64)
-        at, best, chosen = 0, -np.inf, -1
+        at = 0
+        best = -np.inf
+        chosen = -1
         for s in range(starts[r], starts[r + 1]):
             for t in range(at, counts[s]):
                 i = row[t]
@@ -134,8 +150,10 @@ def _best_shared_stumps(
                 signed[1, q] = 2 * whole_positive[q] - whole[q] - signed[0, q]
             gain, size = grown_subset(weight, signed, best, members)
             if size > 0 and _above(gain, best):
-                best, chosen = gain, s
-        number[r], score[r] = chosen, best
+                best = gain
+                chosen = s
+        number[r] = chosen
+        score[r] = best
 
 
 def best_shared_stumps(
@@ -151,10 +169,13 @@ def best_shared_stumps(
     # a greedy subset of the classes at each, O(mk + thresholds · k²). Where all classes alone
     # would not gain more than the input's best, no subset can, and none is grown. The lowest
     # number wins among equals; an input that is not looked at has −1 and −∞.
-    p, k = len(order), w.shape[1]
-    whole, whole_positive = np.zeros(k), np.zeros(k)
+    p = len(order)
+    k = w.shape[1]
+    whole = np.zeros(k)
+    whole_positive = np.zeros(k)
     _add_whole(w, positive, whole, whole_positive)
-    number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
+    number = np.full(p, -1, np.int64)
+    score = np.full(p, -np.inf)
     held = order, starts, counts, looked_at, w, positive
     run_kernel(_best_shared_stumps, p, *held, whole, whole_positive, number, score)
     return number, score

@@ -39,7 +39,8 @@ class Novelty:
         """Return Σ ω x² of each scaled column over the sample, (d,) float64."""
         assert self._sample is not None
         mean, square, _ = self._sample.moments(self._root**2).T
-        offset, scale = self._sample.offset, self._sample.scale
+        offset = self._sample.offset
+        scale = self._sample.scale
         return np.asarray((square - 2 * offset * mean + offset**2) * scale**2)
 
     def _add(self, column: np.ndarray) -> None:

@@ -87,7 +87,8 @@ class Orthogonal:
         # One scan gives both: the newest basis vector travels with the residual, vector j in
         # column j modulo k + 1 of the product. After a resume several vectors share a scan in the
         # same places, so that the bits are those of a run that was never stopped.
-        active, R = state.active, state.residual
+        active = state.active
+        R = state.residual
         width = active.k + 1
         if self._explained is None:
             self._explained = np.zeros(pool.columns.shape[1])

@@ -32,7 +32,9 @@ class PerCost:
         per: str = "macs",
         rates: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
-        self.criterion, self.per, self.rates = criterion, per, rates
+        self.criterion = criterion
+        self.per = per
+        self.rates = rates
 
     def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores for each unit of the cost."""
@@ -44,7 +46,8 @@ class PerCost:
         check_known(pool.columns, self.per)
         added: Any
         ids, starts = pool.members(numbers)
-        k, columns = state.residual.shape[1], pool.columns
+        k = state.residual.shape[1]
+        columns = pool.columns
         n = columns.shape[1] if ids is None else len(ids)
         weights = k * (1 if starts is None else np.diff(np.append(starts, n)))
         if self.per == "microseconds":

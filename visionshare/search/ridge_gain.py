@@ -37,7 +37,8 @@ class RidgeGain:
         else:
             rooted = columns.each(_with_rooted, state.residual, state.U, state.root, 0)
             products = columns.correlate(rooted, ids)
-            p, explained = products[:, 0], np.sum(products[:, 1:] ** 2, axis=1)
+            p = products[:, 0]
+            explained = np.sum(products[:, 1:] ** 2, axis=1)
         scale = columns.scaling_of(ids)[1]
         # A constant column is zero when scaled, and gains nothing.
         square = np.where(scale > 0, state.square, 0.0)
@@ -50,7 +51,8 @@ class RidgeGain:
         """Return zᵀGy and ‖Uᵀz‖² of every column, in the order of ``ids``."""
         n = len(state.support)
         if self._explained is None or self._n > n:
-            self._explained, self._n = np.zeros(pool.columns.shape[1]), 0
+            self._explained = np.zeros(pool.columns.shape[1])
+            self._n = 0
         columns = pool.columns
         rooted = columns.each(_with_rooted, state.residual, state.U, state.root, self._n)
         products = columns.correlate(rooted, ids)

@@ -90,7 +90,8 @@ class Sampled:
 
     def estimate(self, pool: Pool, state: SearchState, numbers: np.ndarray) -> np.ndarray:
         """Return the estimate of ‖XᵀR‖ over the features of each of these draws, (n,)."""
-        columns, R = cast("DrawnColumns", pool.columns), state.residual
+        columns = cast("DrawnColumns", pool.columns)
+        R = state.residual
         size = max(1, round(self.fraction * len(R)))
         seed = (self.random_state, state.round)
         rows, inverse = sample_by_residual(R, size, seed)

@@ -79,7 +79,8 @@ class Screened:
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> np.ndarray:
         """Return the numbers of the survivors, ascending."""
-        numbers, keep = np.flatnonzero(~excluded), max(self.keep, n)
+        numbers = np.flatnonzero(~excluded)
+        keep = max(self.keep, n)
         if len(numbers) <= keep:
             return numbers
         norms = np.abs(self.estimate(pool, state)).sum(axis=1)
@@ -109,7 +110,8 @@ class Screened:
         """
         if self.fraction == 1:
             return pool.columns.correlate(state.residual)
-        sample, R = self._sample_of(pool, state), state.residual
+        sample = self._sample_of(pool, state)
+        R = state.residual
         weighted = weighted_sample(R, sample.rows, sample.inverse, bool(pool.columns.offset.any()))
         if sample.columns is not None:
             return sample.columns.correlate(weighted)
@@ -164,14 +166,16 @@ def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
     m = len(sizes)
     total = sizes.sum()
     fractions = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
-    chances, factor = np.minimum(1.0, n * fractions), float(n)
+    chances = np.minimum(1.0, n * fractions)
+    factor = float(n)
     # What is cut off at 1 is given to the others, until nothing more is cut off.
     for _ in range(100):
         free = chances < 1
         remaining = n - np.count_nonzero(~free)
         if not free.any() or remaining <= 0:
             break
-        before, factor = factor, remaining / fractions[free].sum()
+        before = factor
+        factor = remaining / fractions[free].sum()
         if factor <= before * (1 + 1e-9):
             break
         chances = np.minimum(1.0, factor * fractions)

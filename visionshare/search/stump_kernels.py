@@ -61,9 +61,12 @@ def _best_stumps(
     for r in range(first, last):
         row = order[r]
         total = np.zeros(k, np.float64)
-        at, best, chosen = 0, -np.inf, -1
+        at = 0
+        best = -np.inf
+        chosen = -1
         # No norm is above this plus what the share has moved since it was last formed.
-        bound, formed_at = margin, 0.0
+        bound = margin
+        formed_at = 0.0
         for s in range(starts[r], starts[r + 1]):
             for t in range(at, counts[s]):
                 # Unsigned, so that no index can count from the end: that would cost a check.
@@ -77,10 +80,13 @@ def _best_stumps(
             if excluded[s] or (bound + moved) * scale < best:
                 continue
             norm = _norm(total, share[s], offset_sum)
-            bound, formed_at = norm + margin, share[s]
+            bound = norm + margin
+            formed_at = share[s]
             if norm * scale > best:
-                best, chosen = norm * scale, s
-        number[r], score[r] = chosen, best
+                best = norm * scale
+                chosen = s
+        number[r] = chosen
+        score[r] = best
 
 
 def best_stumps(
@@ -98,8 +104,10 @@ def best_stumps(
     p = len(order)
     sizes = np.empty(len(R))
     run_kernel(_sizes, len(R), R, sizes)
-    margin, offset_size = _ROUNDING * _size(sizes), _size(offset_sum)
-    number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
+    margin = _ROUNDING * _size(sizes)
+    offset_size = _size(offset_sum)
+    number = np.full(p, -1, np.int64)
+    score = np.full(p, -np.inf)
     run_kernel(
         _best_stumps, p, order, starts, counts, share, excluded, R, sizes, margin,
         offset_sum, offset_size, noise, centered, number, score,

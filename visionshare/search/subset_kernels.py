@@ -19,7 +19,8 @@ def drawn(uniforms: np.ndarray, gone: np.ndarray, size: int) -> np.ndarray:
     # uniforms: (n,), float64
     left = size - len(gone)
     n = min(len(uniforms), left)
-    taken, found = np.zeros(left, np.bool_), np.empty(n, np.int64)
+    taken = np.zeros(left, np.bool_)
+    found = np.empty(n, np.int64)
     for i in range(n):
         last = left - n + i
         position = int(uniforms[i] * (last + 1))

@@ -59,7 +59,8 @@ def _following(
     change = new.W - last.W
     if float(np.sum(G * change)) > 0:
         # It points uphill: O'Donoghue and Candès' gradient restart.
-        grown, ahead = 1.0, 0.0
+        grown = 1.0
+        ahead = 0.0
     else:
         grown = 0.5 * (1 + np.sqrt(1 + 4 * momentum * momentum))
         ahead = (momentum - 1) / grown
@@ -112,8 +113,11 @@ def minimize(
     start = np.array(W, np.float64)
     last = here = _Point(start, active.scores(start) if Z is None else Z)
     metric = preconditioner(active, loss, penalty, here.W, here.Z)
-    momentum, step, since = 1.0, 1.0, 0
-    value, gap = np.inf, np.inf
+    momentum = 1.0
+    step = 1.0
+    since = 0
+    value = np.inf
+    gap = np.inf
     gradient: Callable[[], tuple[float, np.ndarray]] = partial(active.gradient, loss, here.Z)
     for iteration in range(1, max_iter + 1):
         value, G = gradient()
@@ -144,5 +148,7 @@ def minimize(
         since = 0 if renewed else since + 1
         if renewed:
             metric = preconditioner(active, loss, penalty, new.W, new.Z)
-        last, here, momentum = new, following, grown
+        last = new
+        here = following
+        momentum = grown
     return Solution(last.W, last.Z, value, gap, max_iter, False)

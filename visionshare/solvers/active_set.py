@@ -53,7 +53,9 @@ class ActiveSet:
         executor: Executor | None = None,
         intercept: bool = True,
     ) -> None:
-        self.m, self.k, self.n = len(y), n_classes, 0
+        self.m = len(y)
+        self.k = n_classes
+        self.n = 0
         self.dtype = np.dtype(dtype)
         self.tile = min(TILE, max(self.m, 1))
         self.n_tiles = -(-self.m // self.tile)
@@ -134,7 +136,8 @@ class ActiveSet:
 
     def beside(self, new: np.ndarray) -> ActiveSet:
         """Return an active set of these columns alone, on the same examples, no intercept."""
-        y, omega = self.labels, self.weights
+        y = self.labels
+        omega = self.weights
         alone = ActiveSet(y, omega, self.k, len(new), self.dtype, self.executor, intercept=False)
         alone.append(new)
         return alone
@@ -170,7 +173,8 @@ class ActiveSet:
             value, R = loss.residual(Z[i], self.y[i], self.omega[i])
             return value, np.matmul(self.columns[i, : self.n + 1], R.T)
 
-        value, gradient = 0.0, np.zeros((self.n + 1, self.k))
+        value = 0.0
+        gradient = np.zeros((self.n + 1, self.k))
         for part, tile in self._map(one):
             value += part
             gradient += tile

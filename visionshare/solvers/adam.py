@@ -77,7 +77,9 @@ class Adam:
         rates: Sequence[float],
         memory: tuple[float, float] = (0.9, 0.999),
     ) -> None:
-        self.parameters, self.rates, self.memory = list(parameters), list(rates), memory
+        self.parameters = list(parameters)
+        self.rates = list(rates)
+        self.memory = memory
         self.means = [np.zeros_like(p) for p in self.parameters]
         self.squares = [np.zeros_like(p) for p in self.parameters]
         self.steps = 0
@@ -86,7 +88,8 @@ class Adam:
         """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
         b, c = self.memory
-        grown, squared = 1 - b**self.steps, 1 - c**self.steps
+        grown = 1 - b**self.steps
+        squared = 1 - c**self.steps
         each = zip(self.parameters, gradients, self.means, self.squares, self.rates, strict=True)
         for parameter, gradient, mean, square, rate in each:
             mean *= b

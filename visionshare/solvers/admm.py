@@ -60,7 +60,8 @@ class Admm(Solver):
     """
 
     def __init__(self, problem: TaskProblem, as_published: bool = False) -> None:
-        self.problem, self.as_published = problem, as_published
+        self.problem = problem
+        self.as_published = as_published
         self._relaxed = 1.0 if as_published else _RELAXED
         curvature = float(problem.loss.curvature)
         first = curvature if np.isfinite(curvature) else 1.0
@@ -87,11 +88,14 @@ class Admm(Solver):
             _Dual(z, problem.loss.derivative(z) * block.weights)
             for block, z in zip(problem.blocks, slacks, strict=True)
         ]
-        u, nu = start, TaskWeights(-gradient.W, -gradient.shared, gradient.b)
-        W, balance = start, _CHECK
+        u = start
+        nu = TaskWeights(-gradient.W, -gradient.shared, gradient.b)
+        W = start
+        balance = _CHECK
         for iteration in range(1, max_iter + 1):
             W = self._weights(W, u, nu, duals)
-            before_u, before_a = u, [dual.a for dual in duals]
+            before_u = u
+            before_a = [dual.a for dual in duals]
             u, nu = self._copies(W, u, nu)
             zs = self._losses(W, duals)
             if iteration == balance and not self.as_published:
@@ -106,7 +110,8 @@ class Admm(Solver):
 
     def _losses(self, W: TaskWeights, duals: list[_Dual]) -> list[np.ndarray]:
         """Move a and μ of each block; return the slacks."""
-        slacks, problem = [], self.problem
+        slacks = []
+        problem = self.problem
         for block, dual, xi in zip(problem.blocks, duals, self.xi, strict=True):
             z = problem.slack(block, W)
             slacks.append(z)
@@ -149,7 +154,9 @@ class Admm(Solver):
             changed |= factor != 1
         if self.problem.n:
             root = np.sqrt(self._metric)[:, None]
-            joined, copies, earlier = _whole(W), _whole(u), _whole(before_u)
+            joined = _whole(W)
+            copies = _whole(u)
+            earlier = _whole(before_u)
             primal = _share((joined - copies) * root, joined * root)
             dual_share = _share((copies - earlier) * root, _whole(nu) / root)
             factor = _factor(primal, dual_share)
@@ -163,19 +170,26 @@ class Admm(Solver):
         self, old: TaskWeights, u: TaskWeights, nu: TaskWeights, duals: list[_Dual]
     ) -> TaskWeights:
         """Return W and b, then w̃, that solve their linear systems."""
-        problem, eta = self.problem, self._metric
-        W, b, shared = old.W.copy(), old.b.copy(), old.shared
+        problem = self.problem
+        eta = self._metric
+        W = old.W.copy()
+        b = old.b.copy()
+        shared = old.shared
         right = eta * u.shared - nu.shared
         for i, (block, dual) in enumerate(zip(problem.blocks, duals, strict=True)):
-            xi, gram, sums = self.xi[i], problem.grams[i], problem.sums[i]
+            xi = self.xi[i]
+            gram = problem.grams[i]
+            sums = problem.sums[i]
             Q = block.s * (dual.mu + xi * (block.c - dual.a))
-            B, q = problem.backward(block, Q), Q.sum(axis=0)
+            B = problem.backward(block, Q)
+            q = Q.sum(axis=0)
             if problem.per_task:
                 top = q - xi * (sums @ shared)
                 rest = B - nu.W[:, block.tasks] + eta[:, None] * u.W[:, block.tasks]
                 rest -= xi * (gram @ shared)[:, None]
                 solution = self._solve(self._factors[i], np.vstack([top[None], rest]))
-                b[block.tasks], W[:, block.tasks] = solution[0], solution[1:]
+                b[block.tasks] = solution[0]
+                W[:, block.tasks] = solution[1:]
             else:
                 b[block.tasks] = q / (xi * len(block.omega)) - sums @ shared / len(block.omega)
             right += B.sum(axis=1) - xi * (gram @ W[:, block.tasks].sum(axis=1))
@@ -194,7 +208,8 @@ class Admm(Solver):
         problem = self.problem
         eta = max(_LEAST_ETA, float(problem.n))
         if self.as_published and self.eta != eta:
-            self.eta, self._removals = eta, -1
+            self.eta = eta
+            self._removals = -1
         if self._removals != problem.removals:
             self._removals = problem.removals
             self._factors = [np.zeros((0, 0)) for _ in problem.blocks]
@@ -220,7 +235,8 @@ class Admm(Solver):
 
     def _system(self, i: int, block: TaskBlock) -> np.ndarray:
         """Return [ξn, ξ1ᵀΦ; ξΦᵀ1, ξΦᵀΦ + η]: the intercept first, so that columns come last."""
-        n, xi = self.problem.n, self.xi[i]
+        n = self.problem.n
+        xi = self.xi[i]
         matrix = np.empty((n + 1, n + 1))
         matrix[0, 0] = xi * len(block.omega)
         matrix[0, 1:] = matrix[1:, 0] = xi * self.problem.sums[i]

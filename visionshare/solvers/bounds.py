@@ -116,7 +116,8 @@ class QuadraticBound:
 
     def __init__(self, problem: TaskProblem) -> None:
         check_quadratic_bound(problem.loss, problem.norm)
-        self.penalty, self.alpha = problem.norm, problem.alpha
+        self.penalty = problem.norm
+        self.alpha = problem.alpha
         self._curvature = problem.loss.curvature
 
     def size(
@@ -200,7 +201,8 @@ class ExponentialBound:
     _longest = 5.0
 
     def __init__(self, problem: TaskProblem) -> None:
-        loss, norm = problem.loss, problem.norm
+        loss = problem.loss
+        norm = problem.norm
         if not isinstance(loss, ImportanceLoss):
             accepted = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
             raise InputError("loss", type(loss).__name__, accepted)
@@ -208,7 +210,8 @@ class ExponentialBound:
             given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
             raise InputError("q", given, "1 or infinity, for AdaBoost")
         self.penalty: RowPenalty = norm
-        self.alpha, self._template = problem.alpha, loss.template
+        self.alpha = problem.alpha
+        self._template = loss.template
 
     def size(
         self,

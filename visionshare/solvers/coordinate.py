@@ -37,14 +37,17 @@ class _Coordinates(StepSolver):
     bound_name: ClassVar[str]
 
     def __init__(self, problem: TaskProblem, template: Template = "single") -> None:
-        self.problem, self.template = problem, template
+        self.problem = problem
+        self.template = template
         if problem.sharing:
             raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
         self.bound: RowBound = BOUNDS[self.bound_name](problem)
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        problem, parts = self.problem, self._parts()
-        W, b = start.W.copy(), start.b.copy()
+        problem = self.problem
+        parts = self._parts()
+        W = start.W.copy()
+        b = start.b.copy()
         slacks = [problem.slack(block, start) for block in problem.blocks]
         for sweep in range(max_iter + 1):
             weights = TaskWeights(W, start.shared, b)
@@ -52,7 +55,8 @@ class _Coordinates(StepSolver):
             if kkt <= tol or sweep == max_iter:
                 value = problem.loss_value(slacks) + problem.penalty(weights)
                 return TaskSolution(weights, value, kkt, sweep, kkt <= tol)
-            W, b = W.copy(), b.copy()
+            W = W.copy()
+            b = b.copy()
             self._move_intercepts(b, slacks)
             for part in parts:
                 self._move(W, slacks, part)
@@ -60,7 +64,8 @@ class _Coordinates(StepSolver):
 
     def step(self, start: TaskWeights, group: int) -> TaskSolution:
         problem = self.problem
-        W, b = start.W.copy(), start.b.copy()
+        W = start.W.copy()
+        b = start.b.copy()
         slacks = [problem.slack(block, start) for block in problem.blocks]
         self._move_intercepts(b, slacks)
         self._move(W, slacks, self._alone(group))
@@ -102,7 +107,8 @@ class _Coordinates(StepSolver):
 
     def _shares(self, X: np.ndarray) -> np.ndarray:
         """Return the templates of the active columns, (templates, n)."""
-        n, template = len(X), self.template
+        n = len(X)
+        template = self.template
         if isinstance(template, str):
             shares = np.ones((1, n))
         elif callable(template):
@@ -123,9 +129,11 @@ class _Coordinates(StepSolver):
 
     def _move(self, W: np.ndarray, slacks: list[np.ndarray], part: _Part) -> None:
         """Change the weights of some rows, and the slacks with them."""
-        problem, blocks = self.problem, self.problem.blocks
+        problem = self.problem
+        blocks = self.problem.blocks
         w = W[part.rows]
-        gradient, total = np.zeros_like(w), np.zeros_like(w)
+        gradient = np.zeros_like(w)
+        total = np.zeros_like(w)
         values = [problem.row_values(block, part.rows) for block in blocks]
         for block, z, X in zip(blocks, slacks, values, strict=True):
             gradient[:, block.tasks], total[:, block.tasks] = problem.row_sums(

@@ -35,7 +35,8 @@ class Fista(Solver):
     """
 
     def __init__(self, problem: TaskProblem, as_published: bool = False) -> None:
-        self.problem, self.as_published = problem, as_published
+        self.problem = problem
+        self.as_published = as_published
         # Where the curvature has no bound, backtracking finds the step.
         curvature = problem.loss.curvature
         self._first = curvature if np.isfinite(curvature) else 1.0
@@ -46,8 +47,11 @@ class Fista(Solver):
         problem = self.problem
         if not self.as_published:
             self._scale_intercepts()
-        x, zx = start, self._slacks(start)
-        y, zy, momentum = x, zx, 1.0
+        x = start
+        zx = self._slacks(start)
+        y = x
+        zy = zx
+        momentum = 1.0
         for iteration in range(1, max_iter + 1):
             gradient = problem.gradient(zy)
             if y is x and problem.kkt(x, gradient) <= tol:
@@ -63,7 +67,8 @@ class Fista(Solver):
                     return self._solution(new, z_new, gradient, iteration, True)
             y = new if ahead == 0 else _ahead(new, x, ahead)
             zy = [a + ahead * (a - b) for a, b in zip(z_new, zx, strict=True)]
-            x, zx = new, z_new
+            x = new
+            zx = z_new
         return self._solution(x, zx, problem.gradient(zx), max_iter, False)
 
     def _scale_intercepts(self) -> None:
@@ -90,7 +95,8 @@ class Fista(Solver):
     def _step(
         self, y: TaskWeights, zy: list[np.ndarray], gradient: TaskWeights
     ) -> tuple[TaskWeights, list[np.ndarray]]:
-        problem, value = self.problem, self.problem.loss_value(zy)
+        problem = self.problem
+        value = self.problem.loss_value(zy)
         scale2 = self._b_scale**2
         slack = max(1e-12, 64 * float(np.finfo(problem.dtype).eps))
         if not self.as_published:

@@ -27,23 +27,29 @@ def intercepts_alone(problem: TaskProblem) -> TaskWeights:
     total, first = problem.total(_sums, np.zeros(problem.n_tasks))
     mean = first / total
     width = np.sqrt(problem.total(_sums, mean, 2)[1] / total)
-    low, high = mean - width, mean + width
+    low = mean - width
+    high = mean + width
     for _ in range(_MOST):
         below = problem.total(_slopes, low)[0] <= 0
         above = problem.total(_slopes, high)[0] >= 0
         if (below & above).all():
             break
         width = 2 * width + _NEAR * (1 + np.abs(mean))
-        low, high = np.where(below, low, mean - width), np.where(above, high, mean + width)
-    b, before = mean, np.full(problem.n_tasks, np.inf)
+        low = np.where(below, low, mean - width)
+        high = np.where(above, high, mean + width)
+    b = mean
+    before = np.full(problem.n_tasks, np.inf)
     for _ in range(_MOST):
         slope, bend = problem.total(_slopes, b)
-        low, high = np.where(slope < 0, b, low), np.where(slope > 0, b, high)
+        low = np.where(slope < 0, b, low)
+        high = np.where(slope > 0, b, high)
         bent = (bend > 0) & np.isfinite(bend)
         new = b - slope / np.where(bent, bend, 1)
         slow = ~bent | (np.abs(slope) > before / 2) | (new <= low) | (new >= high)
         new = np.where(slope == 0, b, np.where(slow, 0.5 * (low + high), new))
-        move, b, before = np.abs(new - b), new, np.abs(slope)
+        move = np.abs(new - b)
+        b = new
+        before = np.abs(slope)
         if (move <= _NEAR * (1 + np.abs(b))).all():
             break
     return TaskWeights(np.zeros((0, problem.n_tasks)), np.zeros(0), b)
@@ -51,7 +57,8 @@ def intercepts_alone(problem: TaskProblem) -> TaskWeights:
 
 def _sums(problem: TaskProblem, centers: np.ndarray, power: int = 1) -> tuple[np.ndarray, ...]:
     """Return each task's sums of weights, and of weighted powers of what is left of targets."""
-    total, sums = np.zeros(problem.n_tasks), np.zeros(problem.n_tasks)
+    total = np.zeros(problem.n_tasks)
+    sums = np.zeros(problem.n_tasks)
     for block in problem.blocks:
         total[block.tasks] = block.totals
         left = (block.c - centers[block.tasks]) ** power
@@ -61,7 +68,8 @@ def _sums(problem: TaskProblem, centers: np.ndarray, power: int = 1) -> tuple[np
 
 def _slopes(problem: TaskProblem, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the loss's slope in each intercept, and how fast it changes."""
-    slope, bend = np.zeros(problem.n_tasks), np.zeros(problem.n_tasks)
+    slope = np.zeros(problem.n_tasks)
+    bend = np.zeros(problem.n_tasks)
     for block in problem.blocks:
         z = block.c - block.s * b[block.tasks]
         slope[block.tasks] = problem.residual(block, z).sum(axis=0)

@@ -20,9 +20,11 @@ _LARGEST = 6000
 _DULL = 3
 _PATIENCE = 160
 # Many weights are left to proximal steps until no more than this fraction of zeros changes.
-_SETTLED, _SMALL = 0.02, 500
+_SETTLED = 0.02
+_SMALL = 500
 _CROSSINGS = 4
-_DAMPINGS, _LENGTHS = (1e-10, 1e-6, 1e-3), 0.5 ** np.arange(6)
+_DAMPINGS = (1e-10, 1e-6, 1e-3)
+_LENGTHS = 0.5 ** np.arange(6)
 _TINY = 1e-300
 
 # Blocks of a block diagonal matrix: their positions, and their entries.
@@ -60,19 +62,25 @@ class Newton(Solver):
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         if not _bends(self.problem.norm):
             return self._proximal.solve(start, tol, max_iter)
-        weights, spent, patience, value, dull = start, 0, _IDENTIFY, np.inf, 0
+        weights = start
+        spent = 0
+        patience = _IDENTIFY
+        value = np.inf
+        dull = 0
         while True:
             solution = self._proximal.solve(weights, tol, min(patience, max_iter - spent))
             changed = np.count_nonzero((solution.weights.W != 0) != (weights.W != 0))
             settled = changed <= _SETTLED * weights.W.size
-            weights, spent = solution.weights, spent + solution.iterations
+            weights = solution.weights
+            spent = spent + solution.iterations
             if solution.converged or spent >= max_iter or dull >= _DULL:
                 return TaskSolution(
                     weights, solution.value, solution.kkt, spent, solution.converged
                 )
             # No digit is left where several rounds of both kinds gain nothing.
             dull = dull + 1 if value - solution.value <= self._noise() * abs(solution.value) else 0
-            value, steps = solution.value, 0
+            value = solution.value
+            steps = 0
             if settled or _Free(self.problem, weights).largest <= _SMALL:
                 weights, steps = self._steps(weights, value, tol, max_iter - spent)
             spent += steps
@@ -90,7 +98,9 @@ class Newton(Solver):
         self, weights: TaskWeights, value: float, tol: float, most: int
     ) -> tuple[TaskWeights, int]:
         """Return weights after Newton steps that lower the objective, and their number."""
-        problem, iterations, crossings = self.problem, 0, 0
+        problem = self.problem
+        iterations = 0
+        crossings = 0
         while iterations < min(_STEPS, most):
             free = _Free(problem, weights)
             if free.largest > _LARGEST:
@@ -99,7 +109,9 @@ class Newton(Solver):
             fewer = free.without(weights, free.vanishing(weights, gradient, hessian))
             reached = np.inf if fewer is None else problem.value(fewer)
             if fewer is not None and reached <= value:
-                weights, value, iterations = fewer, reached, iterations + 1
+                weights = fewer
+                value = reached
+                iterations = iterations + 1
                 continue
             if np.abs(gradient).max() <= 0.5 * tol:
                 break
@@ -110,7 +122,9 @@ class Newton(Solver):
             crossings += crossed
             if crossings > _CROSSINGS:
                 break
-            weights, value, iterations = new, reached, iterations + 1
+            weights = new
+            value = reached
+            iterations = iterations + 1
         return weights, iterations
 
     def _step(
@@ -170,7 +184,8 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
         kkt = problem.examine(new)[1]
         if not kkt < best:
             break
-        weights, best = new, kkt
+        weights = new
+        best = kkt
     return weights
 
 
@@ -219,7 +234,9 @@ class _Free:
 
     def moved(self, weights: TaskWeights, step: np.ndarray) -> TaskWeights:
         """Return weights after a step; those that ℓ1 norms would bend at 0 stop there."""
-        W, shared, a = weights.W.copy(), weights.shared.copy(), len(self.entries[0])
+        W = weights.W.copy()
+        shared = weights.shared.copy()
+        a = len(self.entries[0])
         W[self.entries] += step[:a]
         shared[self.shared] += step[a : a + len(self.shared)]
         if self.problem.norm.q == 1:
@@ -247,7 +264,8 @@ class _Free:
         problem = self.problem
         if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.per_task:
             return np.empty(0, np.intp)
-        vanishing, H = [], hessian[0][1]
+        vanishing = []
+        H = hessian[0][1]
         for positions, w in self._groups(weights):
             unit = w / max(float(np.linalg.norm(w)), _TINY)
             # The penalty bends no group along itself, so that H w is the loss's alone.
@@ -283,7 +301,8 @@ class _Free:
 
     def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
         """Return the gradient where the slacks are known; λŵ of each group for q = 2."""
-        problem, a = self.problem, len(self.entries[0])
+        problem = self.problem
+        a = len(self.entries[0])
         whole = problem.gradient(slacks)
         gradient = np.concatenate([whole.W[self.entries], whole.shared[self.shared], whole.b])
         if isinstance(problem.norm, HalfSquares):

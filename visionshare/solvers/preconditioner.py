@@ -69,7 +69,8 @@ class Preconditioner:
             self.inverse = _inverse(H)
             return
         stride = max(1, active.m // _SAMPLE)
-        self.block, self.shared = block, p > max_weights
+        self.block = block
+        self.shared = p > max_weights
         if self.shared:
             # All classes estimate one set of blocks: half the examples suffice.
             self._share(*active.curvature_blocks(loss, Z, 2 * stride, block), diagonal)

@@ -35,10 +35,12 @@ def exponential_max(
     """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞."""
     a = np.asarray(a, np.float64)[..., None]
     # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞.
-    p, n = up * np.exp(w / a), down * np.exp(-w / a)
+    p = up * np.exp(w / a)
+    n = down * np.exp(-w / a)
     zero = np.abs(p - n).sum(axis=-1, keepdims=True) <= alpha
     signs = np.where(p >= n, 1.0, -1.0)
-    more, less = np.maximum(p, n), np.minimum(p, n)
+    more = np.maximum(p, n)
+    less = np.minimum(p, n)
     with np.errstate(divide="ignore"):
         row_steps = np.where(
             more > 0, 0.5 * (np.log(np.where(more > 0, more, 1)) - np.log(less)), 0.0

@@ -228,7 +228,8 @@ class TaskProblem:
             grown[: self.n] = self.columns
             self._columns = grown
         self._columns[self.n : needed] = new
-        first, self.n = self.n, needed
+        first = self.n
+        self.n = needed
         self._sizes.extend([len(new)] if sizes is None else sizes)
         self.ids = np.append(self.ids, np.arange(first, needed) if ids is None else ids)
         for i, block in enumerate(self.blocks):
@@ -274,7 +275,8 @@ class TaskProblem:
     def backward(self, block: TaskBlock, Q: np.ndarray) -> np.ndarray:
         """Return ΦᵀQ (d, columns of Q), float64."""
         Q = np.ascontiguousarray(Q, self.dtype)
-        X, first = self.columns, block.rows.start
+        X = self.columns
+        first = block.rows.start
         parts = self._map(
             lambda tile: np.dot(X[:, tile], Q[tile.start - first : tile.stop - first]), block.rows
         )
@@ -408,7 +410,8 @@ class TaskProblem:
 
         A step may be given for each column, equal within groups.
         """
-        W, shared = np.zeros_like(weights.W), np.zeros_like(weights.shared)
+        W = np.zeros_like(weights.W)
+        shared = np.zeros_like(weights.shared)
         if self.per_task:
             W = self.norm.prox(weights.W, self.starts, step * self.alpha)
         if self.sharing:
@@ -418,7 +421,8 @@ class TaskProblem:
 
     def gradient(self, slacks: Sequence[np.ndarray]) -> TaskWeights:
         """Return the loss's gradient in all weights, at the slacks z of each block."""
-        W, b = np.zeros((self.n, self.n_tasks)), np.zeros(self.n_tasks)
+        W = np.zeros((self.n, self.n_tasks))
+        b = np.zeros(self.n_tasks)
         for block, z in zip(self.blocks, slacks, strict=True):
             R = self.residual(block, z)
             W[:, block.tasks] = self.backward(block, R)

@@ -69,7 +69,8 @@ class DrawnColumns(Columns):
             raise InputError("ids", None, "ids of columns: the draws have no end")
         if not np.isin(ids, self._cached_ids).all():
             values = self.draws.transform_columns(self._images, ids, self.n_jobs)
-            self._cached_ids, self._cached = ids.copy(), values
+            self._cached_ids = ids.copy()
+            self._cached = values
             new = np.flatnonzero(~self._known[ids])
             self._scale(ids[new], values[new])
         order = np.argsort(self._cached_ids, kind="stable")
@@ -106,7 +107,8 @@ class DrawnColumns(Columns):
         steps : int
             At most.
         """
-        start, family = self.draws.of_draw(draw), self.draws.family
+        start = self.draws.of_draw(draw)
+        family = self.draws.family
         score = partial(self._gradient_norms, residual)
         self._put(draw, family.climb(start, Ascent(self._images, residual, score, steps)))
 
@@ -182,6 +184,7 @@ class DrawnColumns(Columns):
             return
         part = ArrayColumns(columns=values)
         part.fit_scaling(self._kind, self._omega)
-        self.offset[ids], self.scale[ids] = part.offset, part.scale
+        self.offset[ids] = part.offset
+        self.scale[ids] = part.scale
         self.variance[ids] = part.variance
         self._known[ids] = True

@@ -101,7 +101,8 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     # A folder without a store is left as it is: a lock would make a file in it.
     read_manifest(folder)
     with writer_lock(folder):
-        broken, manifest = verify_store(folder), read_manifest(folder)
+        broken = verify_store(folder)
+        manifest = read_manifest(folder)
         kept = {
             name: digested(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
             for name, entry in manifest.shards.items()

@@ -113,7 +113,8 @@ def _integer(value: Any, least: int, most: int) -> int:
 
 
 def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
-    size, digest = _integer(entry["size"], 0, 2**60), entry.get("blake3")
+    size = _integer(entry["size"], 0, 2**60)
+    digest = entry.get("blake3")
     offsets = tuple(_integer(start, 0, size) for start in entry.get("offsets", ()))
     if digest is None and not offsets:
         return ShardEntry(ids, size, None)
@@ -124,7 +125,8 @@ def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
 
 def _checked(values: dict[str, Any]) -> Manifest:
     m, d = values["shape"]
-    m, d = _integer(m, 0, 2**40), _integer(d, 0, MOST_COLUMNS)
+    m = _integer(m, 0, 2**40)
+    d = _integer(d, 0, MOST_COLUMNS)
     if values["dtype"] not in ("float16", "float32"):
         raise ValueError(f"dtype {values['dtype']!r}")
     texts = values["family_sha256"], values["images_sha256"]

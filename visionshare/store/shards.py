@@ -76,7 +76,8 @@ def _hdf5_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | No
 
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
-            columns, ids = file.get("columns"), file.get("ids")
+            columns = file.get("columns")
+            ids = file.get("ids")
             if not isinstance(columns, h5py.Dataset) or not isinstance(ids, h5py.Dataset):
                 return "no columns"
             if columns.shape != (len(entry.ids), m) or columns.dtype != dtype:

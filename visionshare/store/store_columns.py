@@ -69,9 +69,11 @@ class StoreColumns(Columns):
         groups = None if family is None else family.groups
         super().__init__(manifest.shape, manifest.dtype, groups, n_jobs)
         self.folder = folder
-        self._family, self._images = family, images
+        self._family = family
+        self._images = images
         self._memory = parse_size(memory)
-        self._manifest, self._mapped = manifest, dict[str, MappedShard]()
+        self._manifest = manifest
+        self._mapped = dict[str, MappedShard]()
         self._adopt(manifest)
 
     def _adopt(self, manifest: Manifest) -> None:

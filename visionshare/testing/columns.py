@@ -96,6 +96,7 @@ def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
     sample = columns.sample(rows)
     if sample is not None:
         assert_array_equal(sample.take(), columns.take()[rows], "a sample has other values")
-    threads, columns.n_jobs = columns.n_jobs, 2
+    threads = columns.n_jobs
+    columns.n_jobs = 2
     assert_array_equal(columns.correlate(R), product, "threads change the bits")
     columns.n_jobs = threads

@@ -63,7 +63,8 @@ def _check_not_fitted(family: Any, images: np.ndarray) -> None:
     """Check that all that needs ``fit`` says so before it."""
     from sklearn.exceptions import NotFittedError
 
-    first, weights = np.array([0]), np.ones((2, 1), np.float32)
+    first = np.array([0])
+    weights = np.ones((2, 1), np.float32)
     needing_fit: dict[str, tuple[Any, ...]] = {
         "transform": (images,),
         "transform_columns": (images,),
@@ -125,7 +126,8 @@ def _check_values(fitted: Any, images: np.ndarray) -> None:
 
 
 def _check_restriction(fitted: Any, images: np.ndarray) -> None:
-    ids, whole = _few_ids(fitted), fitted.transform(images)
+    ids = _few_ids(fitted)
+    whole = fitted.transform(images)
     taken = fitted.take(ids)
     assert taken.n_features_ == len(ids), "take keeps another number of features"
     assert_allclose(taken.transform(images), whole[:, ids], 1e-5, 1e-6)
@@ -136,7 +138,8 @@ def _check_restriction(fitted: Any, images: np.ndarray) -> None:
     )
     assert taken.transform(images, np.empty(0, np.int64)).shape == (len(images), 0)
     assert_allclose(taken.take(np.array([0])).transform(images), whole[:, ids[:1]], 1e-5, 1e-6)
-    together, apart = taken.macs(), sum(fitted.macs(np.array([j])) for j in ids)
+    together = taken.macs()
+    apart = sum(fitted.macs(np.array([j])) for j in ids)
     for cost in (together, fitted.macs()):
         assert type(cost) is int, f"macs gives {type(cost).__name__}, not int"
     assert 0 <= together <= apart, f"{together} macs together, {apart} one by one"
@@ -251,7 +254,8 @@ def _check_contributions(fitted: Any, images: np.ndarray) -> None:
             assert_allclose(parts.sums, expected, 1e-4, slack, err_msg="parts make other sums")
             for boxes, n in ((parts.boxes, p), (family.boxes(image), family.n_features_)):
                 assert boxes.shape == (n, 4), f"boxes are of shape {boxes.shape}"
-                first, last = boxes[:, ::2], boxes[:, 1::2]
+                first = boxes[:, ::2]
+                last = boxes[:, 1::2]
                 assert (first < last).all(), "a box is empty"
                 inside = (first >= 0).all() and (last <= limits[1::2]).all()
                 assert inside, "a box leaves the image"

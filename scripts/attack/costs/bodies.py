@@ -18,7 +18,8 @@ from visionshare.errors import VisionshareError
 __all__ = ["BODIES"]
 
 # A request is its content type, a line's end, and its body.
-_JSON, _FORM = b"application/json\n", b"multipart/form-data; boundary=e\n"
+_JSON = b"application/json\n"
+_FORM = b"multipart/form-data; boundary=e\n"
 _PART = b'--e\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n'
 _FILE = b'--e\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n'
 
@@ -47,7 +48,8 @@ def _ask(content: bytes) -> int:
     kind, _, body = content.partition(b"\n")
     path = "/predict"
     if kind == b"application/x-tensors":
-        kind, path = b"application/json", "/v2/models/classifier/infer"
+        kind = b"application/json"
+        path = "/v2/models/classifier/infer"
     scope = {
         "type": "http", "method": "POST", "path": path, "query_string": b"",
         "headers": [(b"content-type", kind), (b"content-length", str(len(body)).encode())],

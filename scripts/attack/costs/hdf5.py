@@ -169,7 +169,8 @@ def _links(size: int, rng: np.random.Generator) -> bytes:
     """Very many names in the folder of the arrays."""
 
     def fill(file: Any) -> None:
-        file["images"], file["labels"] = _PIXELS, np.arange(12)
+        file["images"] = _PIXELS
+        file["labels"] = np.arange(12)
         for number in range(min(size // 300, 5000)):
             file[f"{number:06}"] = file["labels"]
 

@@ -86,7 +86,8 @@ def _npz_members(size: int, rng: np.random.Generator) -> bytes:
 
 
 def _npz_arrays(size: int, rng: np.random.Generator) -> bytes:
-    file, part = io.BytesIO(), _npy(np.zeros(1, np.uint8))
+    file = io.BytesIO()
+    part = _npy(np.zeros(1, np.uint8))
     with zipfile.ZipFile(file, "w") as made:
         for number in range(size // 350):
             made.writestr(zipfile.ZipInfo(f"{number:06}.npy"), part)
@@ -185,7 +186,8 @@ IDX = Costly(
 
 def _member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE) -> bytes:
     about = tarfile.TarInfo(name)
-    about.size, about.type = len(content), kind
+    about.size = len(content)
+    about.type = kind
     return about.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512)
 
 
@@ -309,7 +311,8 @@ LIBSVM = Costly(
 )
 
 
-_HEAD, _JSON_ROW = b"path,label\n", b'{"path":"costly.png","label":1}\n'
+_HEAD = b"path,label\n"
+_JSON_ROW = b'{"path":"costly.png","label":1}\n'
 
 
 def _use_table(content: bytes) -> int:

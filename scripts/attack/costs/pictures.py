@@ -14,7 +14,8 @@ from scripts.attack.images import image_seeds
 
 __all__ = ["HEADER", "PICTURE"]
 
-_PNG, _IEND = b"\x89PNG\r\n\x1a\n", b"IEND"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_IEND = b"IEND"
 
 
 def _saved(kind: str, side: tuple[int, int] = (8, 8), mode: str = "L") -> bytes:

@@ -44,7 +44,8 @@ def _projection(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray
     """Return the tables of the projection to principal components; none without one."""
     if family.components_ is None or family.mean_ is None:
         return {}
-    tables, components = {"mean": family.mean_}, family.components_
+    tables = {"mean": family.mean_}
+    components = family.components_
     if bits is not None:
         components, scales = quantize_rows(components, bits)
         tables["component_scales"] = scales.astype(np.float32)
@@ -53,7 +54,8 @@ def _projection(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray
 
 def _anchors(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray]:
     """Return the tables of the anchors, and of each feature's anchor, limit and part."""
-    tables, anchors = {}, family.anchors_
+    tables = {}
+    anchors = family.anchors_
     if bits is not None:
         anchors, scales = quantize_rows(anchors, bits)
         tables["anchor_scales"] = scales.astype(np.float32)

@@ -67,10 +67,12 @@ def _ball_products(
     n_radii: int,
     G: np.ndarray,
 ) -> None:
-    width, k = V.shape[1], R.shape[1]
+    width = V.shape[1]
+    k = R.shape[1]
     for a in range(first, last):
         order, starts = _sorted_by_ring(rings[anchors[a]], n_radii)
-        v, r = np.empty((_ROWS, width), np.float32), np.empty((_ROWS, k), np.float32)
+        v = np.empty((_ROWS, width), np.float32)
+        r = np.empty((_ROWS, k), np.float32)
         total = np.zeros((k, width), np.float64)
         for b in range(n_radii):
             for begin in range(starts[b], starts[b + 1], _ROWS):
@@ -190,10 +192,13 @@ def _tapered_products(
     anchors: np.ndarray,
     G: np.ndarray,
 ) -> None:
-    width, k, n_radii = V.shape[1], R.shape[1], limits.shape[1]
+    width = V.shape[1]
+    k = R.shape[1]
+    n_radii = limits.shape[1]
     for a in range(first, last):
         order, starts = _sorted_by_ring(rings[anchors[a]], n_radii)
-        v, r = np.empty((_ROWS, width), np.float32), np.empty((_ROWS, 2 * k), np.float32)
+        v = np.empty((_ROWS, width), np.float32)
+        r = np.empty((_ROWS, 2 * k), np.float32)
         total = np.zeros((2 * k, width), np.float64)
         for b in range(n_radii):
             for begin in range(starts[b], starts[b + 1], _ROWS):
@@ -235,7 +240,8 @@ def _tapered_moments(
     limits: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    n_radii, width = limits.shape[1], V.shape[1]
+    n_radii = limits.shape[1]
+    width = V.shape[1]
     for a in range(first, last):
         for i in range(V.shape[0]):
             if omega[i] > 0:
@@ -271,7 +277,8 @@ def _tapered_columns(
     ids: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    width, n_radii = V.shape[0], limits.shape[1]
+    width = V.shape[0]
+    n_radii = limits.shape[1]
     for j in range(first, last):
         pair, t = divmod(ids[j], width)
         a, b = divmod(pair, n_radii)

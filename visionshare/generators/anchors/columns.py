@@ -74,7 +74,9 @@ class AnchorColumns(Columns):
         v = family.vectors(images, n_jobs)
         self._rings = family.bins(v, n_jobs)
         super().__init__((len(v), family.n_features_), "float32", family.groups, n_jobs)
-        self._family, self._span_bytes, self._largest_taken = family, span_bytes, largest_taken
+        self._family = family
+        self._span_bytes = span_bytes
+        self._largest_taken = largest_taken
         self._V = np.ones((len(v), v.shape[1] + 1), np.float32)
         self._V[:, :-1] = v
         self._n_radii = len(family.pairs_) // family.n_anchors_
@@ -158,7 +160,8 @@ class AnchorColumns(Columns):
     def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the anchors of columns, ascending."""
         # and where the columns are among all of theirs. None stands for all columns in order.
-        n, d = len(self._rings), self.shape[1]
+        n = len(self._rings)
+        d = self.shape[1]
         if ids is None or (len(ids) == d and np.array_equal(ids, np.arange(d))):
             return np.arange(n), None
         anchor, part = np.divmod(ids, d // n)

@@ -160,7 +160,8 @@ class KernelAnchors(FeatureFamily):
             self.components_, self.mean_ = fitting.projection(scaled, int(self.n_components))
         self._prepare_inputs()
         V = self.vectors(images)
-        seed, n_radii = self.random_state, int(self.n_radii)
+        seed = self.random_state
+        n_radii = int(self.n_radii)
         anchors = fitting.anchors(V, int(self.n_anchors), self.centers, seed)
         find = fitting.radii if self.kind != "gaussian" else fitting.widths
         pairs = np.repeat(np.arange(len(anchors)), n_radii)
@@ -189,8 +190,12 @@ class KernelAnchors(FeatureFamily):
         self, anchors: np.ndarray, pairs: np.ndarray, radii: np.ndarray, ids: np.ndarray
     ) -> KernelAnchors:
         """Take these pairs and features on, and hold them as the kernels read them."""
-        self.anchors_, self.pairs_, self.radii_, self.ids_ = anchors, pairs, radii, ids
-        self.n_anchors_, self.n_features_ = len(anchors), len(ids)
+        self.anchors_ = anchors
+        self.pairs_ = pairs
+        self.radii_ = radii
+        self.ids_ = ids
+        self.n_anchors_ = len(anchors)
+        self.n_features_ = len(ids)
         self._anchors = np.array(anchors.T, np.float64, order="C")
         square = radii.astype(np.float64) ** 2
         self._limits = np.where(radii == fitting.NO_LIMIT, np.inf, square)
@@ -238,7 +243,8 @@ class KernelAnchors(FeatureFamily):
         """
         from visionshare.generators.anchors.kernels import bins
 
-        n, radii = self.n_anchors_, len(self.pairs_) // max(1, self.n_anchors_)
+        n = self.n_anchors_
+        radii = len(self.pairs_) // max(1, self.n_anchors_)
         whole = self.kind != "gaussian" and 0 < radii <= 255
         whole = whole and np.array_equal(self.pairs_, np.repeat(np.arange(n), radii))
         whole = whole and np.array_equal(self.ids_, np.arange(len(self.pairs_) * self._width))
@@ -266,7 +272,8 @@ class KernelAnchors(FeatureFamily):
         around: tuple[np.ndarray, ...] = (self._limits, self._pair, self._part)
         kernel = {"linear": kernels.piecewise_linear, "tapered": kernels.tapered}.get(self.kind)
         if kernel is None:
-            kernel, around = kernels.gaussian, (2 * self._limits, self._pair)
+            kernel = kernels.gaussian
+            around = (2 * self._limits, self._pair)
 
         def block(start: int, stop: int) -> None:
             kernel(V[start:stop], self._anchors, self.pairs_, *around, out[start:stop])
@@ -314,7 +321,8 @@ class KernelAnchors(FeatureFamily):
     @property
     def _input_macs(self) -> int:
         """Multiply-accumulates of scaling and projection."""
-        p, q = len(self.input_scale_), self.anchors_.shape[1]
+        p = len(self.input_scale_)
+        q = self.anchors_.shape[1]
         return p * (self.scaling != "none") + p * q * (self.components_ is not None)
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
@@ -331,7 +339,8 @@ class KernelAnchors(FeatureFamily):
 
     def _new(self, chosen: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether the pair, and the anchor, of features is that of no chosen one."""
-        pairs, there = self._pair[features], np.unique(self._pair[chosen])
+        pairs = self._pair[features]
+        there = np.unique(self._pair[chosen])
         new_anchor = ~np.isin(self.pairs_[pairs], self.pairs_[there])
         return ~np.isin(pairs, there), new_anchor
 
@@ -342,7 +351,8 @@ class KernelAnchors(FeatureFamily):
         constant.
         """
         number = check_feature(feature, self.n_features_)
-        pair, part = int(self._pair[number]), int(self._part[number])
+        pair = int(self._pair[number])
+        part = int(self._part[number])
         radius = float(self.radii_[pair])
         described = {
             "kind": "anchor",
@@ -418,10 +428,12 @@ class KernelAnchors(FeatureFamily):
             q = family.n_components
             check_state(state, arrays, cls.name, {"components": 2, "mean": 1})
             sizes |= {"components": (q, p), "mean": (p,)}
-            family.components_, family.mean_ = arrays["components"], arrays["mean"]
+            family.components_ = arrays["components"]
+            family.mean_ = arrays["mean"]
         sizes |= {"anchors": (len(arrays["anchors"]), q), "radii": arrays["pairs"].shape}
         check_floats(arrays, sizes)
-        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
+        family.input_offset_ = arrays["offset"]
+        family.input_scale_ = arrays["scale"]
         family._prepare_inputs()
         return family._checked(*(arrays[name] for name in ("anchors", "pairs", "radii", "ids")))
 

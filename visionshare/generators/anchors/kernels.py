@@ -83,7 +83,8 @@ def bins(V: np.ndarray, anchors: np.ndarray, limits: np.ndarray, out: np.ndarray
         _squares(V[i], anchors, square)
         for a in range(square.shape[0]):
             # Halving: the number of limits at or below the distance.
-            low, high = 0, limits.shape[1]
+            low = 0
+            high = limits.shape[1]
             while low < high:
                 middle = (low + high) // 2
                 if limits[a, middle] <= square[a]:

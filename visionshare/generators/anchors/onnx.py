@@ -17,7 +17,8 @@ def emit(family: KernelAnchors, graph: Graph) -> str:
     """Return chosen functions of the distances to anchors."""
     # Distances are ‖v‖² − 2 v·a + ‖a‖² in float64: one product of matrices for all anchors. Both
     # are moved to the anchors' mean first, so that far from 0 not all digits cancel.
-    vectors, q = _vectors(family, graph), family.anchors_.shape[1]
+    vectors = _vectors(family, graph)
+    q = family.anchors_.shape[1]
     anchors = family.anchors_.astype(np.float64)
     mean = anchors.mean(axis=0)
     anchors -= mean

@@ -30,7 +30,8 @@ class TunableAnchors:
 
     def __init__(self, family: KernelAnchors) -> None:
         self._family = family.with_own_anchors()
-        anchors, radii = self._family.anchors_, self._family.radii_
+        anchors = self._family.anchors_
+        radii = self._family.radii_
         size = float(np.sqrt(np.mean(np.square(anchors)))) if anchors.size else 1.0
         self._size = np.float32(size if size > 0 else 1)
         self._limited = radii < NO_LIMIT
@@ -52,9 +53,11 @@ class TunableAnchors:
         family = self._family
         n, q = family.anchors_.shape
         blocks = -(-len(seen) // _AT_ONCE)
-        of_anchors, of_radii = np.zeros((blocks, n, q)), np.zeros((blocks, n))
+        of_anchors = np.zeros((blocks, n, q))
+        of_radii = np.zeros((blocks, n))
         G = np.ascontiguousarray(G, np.float32)
-        anchors, tapered = family.anchors_.astype(np.float64), family.kind == "tapered"
+        anchors = family.anchors_.astype(np.float64)
+        tapered = family.kind == "tapered"
 
         def block(start: int, stop: int) -> None:
             b = start // _AT_ONCE

@@ -50,10 +50,12 @@ def anchor_gradients(
             if tapered:
                 # d/d‖v − a‖² is −1/r² inside, d/d log r is 2 ‖v − a‖²/r².
                 inside = 1.0 if taper(square, limits[p]) > 0 else 0.0
-                in_square, in_log = -inside / limits[p], 2 * inside * share
+                in_square = -inside / limits[p]
+                in_log = 2 * inside * share
             else:
                 bell = math.exp(-0.5 * share)
-                in_square, in_log = -0.5 * bell / limits[p], bell * share
+                in_square = -0.5 * bell / limits[p]
+                in_log = bell * share
             of_radii[p] += slope[p] * in_log
             pull = 2 * slope[p] * in_square
             for t in range(q):

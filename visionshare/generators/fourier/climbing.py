@@ -45,7 +45,9 @@ def climb_frequency(
         else:
             break
         gained = ahead.value > now.value * (1 + _GAIN)
-        v, now, step = v + step * gradient, ahead, 2 * step
+        v = v + step * gradient
+        now = ahead
+        step = 2 * step
         if not gained:
             break
     return v
@@ -56,8 +58,10 @@ class _Pair:
 
     def __init__(self, v: np.ndarray, rows: Callable[[slice], np.ndarray], R: np.ndarray) -> None:
         phase = np.concatenate([rows(part) @ v for part in _tiles(len(R))])
-        self.cos, self.sin = np.cos(phase), np.sin(phase)
-        self.a, self.b = self.cos @ R, self.sin @ R
+        self.cos = np.cos(phase)
+        self.sin = np.sin(phase)
+        self.a = self.cos @ R
+        self.b = self.sin @ R
         self.value = float(self.a @ self.a + self.b @ self.b)
 
     def gradient(self, rows: Callable[[slice], np.ndarray], R: np.ndarray) -> np.ndarray:

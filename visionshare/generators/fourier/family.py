@@ -287,8 +287,10 @@ class RandomFourier(FeatureFamily):
         ids = self.ids_[check_features(features, self.n_features_)]
         pairs, pair_of = np.unique(ids // 2, return_inverse=True)
         chosen = self._like("input_offset_", "input_scale_")
-        chosen.ids_, chosen.n_features_ = 2 * pair_of.reshape(-1) + ids % 2, len(ids)
-        chosen.frequencies_, chosen.bandwidths_ = self.frequencies_[pairs], self.bandwidths_[pairs]
+        chosen.ids_ = 2 * pair_of.reshape(-1) + ids % 2
+        chosen.n_features_ = len(ids)
+        chosen.frequencies_ = self.frequencies_[pairs]
+        chosen.bandwidths_ = self.bandwidths_[pairs]
         chosen._whole_pool = False
         return chosen
 
@@ -312,14 +314,20 @@ class RandomFourier(FeatureFamily):
     ) -> RandomFourier:
         dimensions = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
-        p, V = int(np.prod(family.image_shape_)), arrays["frequencies"]
-        n, inputs = len(V), {"offset": (p,), "scale": (p,)}
+        p = int(np.prod(family.image_shape_))
+        V = arrays["frequencies"]
+        n = len(V)
+        inputs = {"offset": (p,), "scale": (p,)}
         check_floats(arrays, {"frequencies": (n, p), "bandwidths": (n,), **inputs})
         ids = check_features(arrays["ids"], 2 * len(V))
         whole = state.get("whole_pool") is True
         if whole and not np.array_equal(ids, np.arange(2 * len(V))):
             raise InputError("ids", "another order", "all features in order")
-        family.frequencies_, family.bandwidths_ = V, arrays["bandwidths"]
-        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
-        family.ids_, family.n_features_, family._whole_pool = ids, len(ids), whole
+        family.frequencies_ = V
+        family.bandwidths_ = arrays["bandwidths"]
+        family.input_offset_ = arrays["offset"]
+        family.input_scale_ = arrays["scale"]
+        family.ids_ = ids
+        family.n_features_ = len(ids)
+        family._whole_pool = whole
         return family

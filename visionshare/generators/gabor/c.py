@@ -65,7 +65,8 @@ def emit(family: GaborBank, writer: Writer) -> Unit:
 def _positions(family: GaborBank, reach: np.ndarray) -> _Positions:
     """Return the positions of all filters; those of one set of positions share them."""
     spans = np.zeros((len(reach), 4), np.int64)
-    rows, cols = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    rows = [np.empty(0, np.int64)]
+    cols = [np.empty(0, np.int64)]
     for features, (ys, xs) in family._by_positions(reach):
         spans[features] = (sum(map(len, rows)), len(ys), sum(map(len, cols)), len(xs))
         rows.append(ys)
@@ -78,14 +79,17 @@ def _filters(family: GaborBank, reach: np.ndarray, bits: int | None) -> _Filters
     height, width = family._size
     ids = np.arange(len(reach))
     values = family._values(ids, reach)
-    spans, scales = np.zeros((len(ids), 3), np.int64), np.ones(len(ids))
+    spans = np.zeros((len(ids), 3), np.int64)
+    scales = np.ones(len(ids))
     taps = [np.empty(0, np.float32 if bits is None else np.int64)]
     for f in ids:
-        ry, rx = min(int(reach[f]), height - 1), min(int(reach[f]), width - 1)
+        ry = min(int(reach[f]), height - 1)
+        rx = min(int(reach[f]), width - 1)
         spans[f] = sum(map(len, taps)), ry, rx
         window = values[f, height - 1 - ry : height + ry, width - 1 - rx : width + rx]
         if bits is not None:
             integers, scale = quantize_rows(window[None], bits)
-            window, scales[f] = integers[0], scale[0]
+            window = integers[0]
+            scales[f] = scale[0]
         taps.append(window.ravel())
     return _Filters(np.concatenate(taps), scales, spans)

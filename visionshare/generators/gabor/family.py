@@ -176,7 +176,8 @@ class GaborBank(FeatureFamily):
         return self._with(self.draw(self.n_filters, np.random.default_rng(self.random_state)))
 
     def _with(self, filters: np.ndarray) -> GaborBank:
-        self.filters_, self.n_features_ = filters, len(filters)
+        self.filters_ = filters
+        self.n_features_ = len(filters)
         return self
 
     def _check_inside(self) -> None:
@@ -238,7 +239,8 @@ class GaborBank(FeatureFamily):
 
     def _reach(self, ids: np.ndarray) -> np.ndarray:
         """Return how many pixels from the center each filter is cut at."""
-        limit, shorter = self.reach, min(self._size)
+        limit = self.reach
+        shorter = min(self._size)
         if self.border == "inside":
             limit = min(shorter // 4 if limit is None else limit, (shorter - 1) // 2)
         reach = reach_of(self.filters_[ids])
@@ -266,7 +268,8 @@ class GaborBank(FeatureFamily):
         from visionshare.generators.gabor.kernels import TILE, pooled_responses
 
         raster = check_images(images, self.image_shape_)
-        out, reach = np.empty((len(ids), len(raster)), dtype), self._reach(ids)
+        out = np.empty((len(ids), len(raster)), dtype)
+        reach = self._reach(ids)
         # Of a filter the values at all offsets; of an image its floats, and copies on the way.
         at_once = min(_AT_ONCE, max(1, _VALUES_BYTES // self._bytes_of_values))
         of_image = 4.0 * 4 * np.prod(raster.shape[1:3]) + raster[:1].nbytes * 4
@@ -302,14 +305,16 @@ class GaborBank(FeatureFamily):
 
         gray = gray_of(check_images(np.asarray(image)[None], self.image_shape_))[0]
         ids, (height, width) = np.arange(self.n_features_), self._size
-        boxes, reach = np.empty((len(ids), 4)), self._reach(ids)
+        boxes = np.empty((len(ids), 4))
+        reach = self._reach(ids)
         for filters, (ys, xs) in self._by_positions(reach):
             for j in filters:
                 # Of an image that is turned, convolution is correlation.
                 turned = self._values(ids[[j]], reach[[j]])[0, ::-1, ::-1]
                 whole = oaconvolve(gray, turned)[height - 1 :, width - 1 :][:height, :width]
                 at = np.abs(whole[np.ix_(ys, xs)]).argmax()
-                y, x = ys[at // len(xs)], xs[at % len(xs)]
+                y = ys[at // len(xs)]
+                x = xs[at % len(xs)]
                 boxes[j] = y - reach[j], y + reach[j] + 1, x - reach[j], x + reach[j] + 1
         return clipped_boxes(boxes, self.image_shape_)
 
@@ -358,7 +363,8 @@ class GaborBank(FeatureFamily):
 
     def _costs(self, ids: np.ndarray) -> np.ndarray:
         """Return each filter's multiply-accumulates, int64."""
-        reach, costs = self._reach(ids), np.ones(len(ids), np.int64)
+        reach = self._reach(ids)
+        costs = np.ones(len(ids), np.int64)
         for filters, axes in self._by_positions(reach):
             for positions, side in zip(axes, self._size, strict=True):
                 near = np.minimum(reach[filters], side)[:, None]

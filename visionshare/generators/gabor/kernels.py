@@ -37,7 +37,8 @@ def shifted_values(
 def _pool(responses: np.ndarray, largest: bool, pooled: np.ndarray) -> None:
     for p in range(responses.shape[0]):
         for i in range(TILE):
-            value, before = abs(responses[p, i]), pooled[i]
+            value = abs(responses[p, i])
+            before = pooled[i]
             if largest:
                 pooled[i] = value if value > before else before
             else:
@@ -67,7 +68,8 @@ def pooled_responses(
         out[f] = np.float32(0)
         for c in range(0, len(ys), together):
             rows = ys[c : c + together]
-            top, bottom = max(0, rows[0] - reach[f]), min(height, rows[-1] + reach[f] + 1)
+            top = max(0, rows[0] - reach[f])
+            bottom = min(height, rows[-1] + reach[f] + 1)
             shifted = shifted_values(filters[f], rows, xs, top, bottom, height, width)
             products = responses[: len(shifted)]
             for t in range(tiles.shape[0]):
@@ -123,8 +125,10 @@ def shared_responses(
     # filters: (n, 2H − 1, 2W − 1), float32
     # reach: (n,), int64
     # out: (n, window rows, window columns), float32
-    middle_y, middle_x = filters.shape[1] // 2, filters.shape[2] // 2
-    height, width = out.shape[1], out.shape[2]
+    middle_y = filters.shape[1] // 2
+    middle_x = filters.shape[2] // 2
+    height = out.shape[1]
+    width = out.shape[2]
     lines = (height - 1) * strides[0] + rows[-1] + 1
     needed = np.zeros(lines, np.bool_)
     for i in range(height):

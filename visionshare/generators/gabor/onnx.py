@@ -28,7 +28,8 @@ def emit(family: GaborBank, graph: Graph) -> str:
     for features, axes in family._by_positions(reach):
         for r in np.unique(reach[features]):
             same = features[reach[features] == r]
-            ry, rx = min(int(r), height - 1), min(int(r), width - 1)
+            ry = min(int(r), height - 1)
+            rx = min(int(r), width - 1)
             taps = values[same, height - 1 - ry : height + ry, width - 1 - rx : width + rx]
             responses = _responses(graph, gray, (height, width), taps, axes)
             over = graph.constant(np.array([2, 3]))
@@ -45,9 +46,16 @@ def _responses(
     axes: tuple[np.ndarray, np.ndarray],
 ) -> str:
     """Return the responses (n, filters, rows, columns) of filters of one size."""
-    starts, stops, before, after, strides, indices = [], [], [], [], [], []
+    starts = []
+    stops = []
+    before = []
+    after = []
+    strides = []
+    indices = []
     for positions, side, width in zip(axes, size, taps.shape[1:], strict=True):
-        first, last, reach = int(positions[0]), int(positions[-1]), width // 2
+        first = int(positions[0])
+        last = int(positions[-1])
+        reach = width // 2
         steps = np.unique(np.diff(positions))
         strides.append(int(steps[0]) if len(steps) == 1 else 1)
         starts.append(max(0, first - reach))

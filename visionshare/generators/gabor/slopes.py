@@ -15,15 +15,18 @@ def gabor_slopes(
     # counts as given: that it grows with a width by whole pixels is no slope.
     theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
     top, left = (side // 2 for side in weights.shape[1:])
-    y, z = np.arange(-top, top + 1)[:, None], np.arange(-left, left + 1)[None, :]
+    y = np.arange(-top, top + 1)[:, None]
+    z = np.arange(-left, left + 1)[None, :]
     z0 = z * np.cos(theta) + y * np.sin(theta)
     y0 = -z * np.sin(theta) + y * np.cos(theta)
     limit = np.asarray(reach)[:, None, None]
     inside = (np.abs(z) <= limit) & (np.abs(y) <= limit)
-    along, across = (z0 / sigma_z) ** 2, (y0 / sigma_y) ** 2
+    along = (z0 / sigma_z) ** 2
+    across = (y0 / sigma_y) ** 2
     envelope = np.where(inside, np.exp(-(along + across) / 2), 0)
     angle = 2 * np.pi * f0 * z0 + phase
-    wave, slope = envelope * np.cos(angle), -envelope * np.sin(angle)
+    wave = envelope * np.cos(angle)
+    slope = -envelope * np.sin(angle)
     # How the Gaussian turns and widens, as factors; how the wave's angle changes.
     turns = z0 * y0 * (1 / sigma_y**2 - 1 / sigma_z**2)
     factors = (turns, 0.0, along, across, 0.0)
@@ -35,7 +38,8 @@ def gabor_slopes(
     slopes = np.empty((len(weights), 5))
     if zero_mean:
         # The values are w − m·e, with the wave w, the Gaussian e and m = Σw / Σe.
-        mean, on_envelope = sums(wave) / sums(envelope), sums(weights * envelope)
+        mean = sums(wave) / sums(envelope)
+        on_envelope = sums(weights * envelope)
     for k, (factor, moves) in enumerate(zip(factors, angles, strict=True)):
         of_wave = wave * factor + slope * moves
         slopes[:, k] = sums(weights * of_wave)

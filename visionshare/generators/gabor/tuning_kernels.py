@@ -19,7 +19,8 @@ def _keep_largest(responses: np.ndarray, first: int, best: np.ndarray, where: np
     for p in range(responses.shape[0]):
         for i in range(responses.shape[1]):
             if abs(responses[p, i]) > abs(best[i]):
-                best[i], where[i] = responses[p, i], first + p
+                best[i] = responses[p, i]
+                where[i] = first + p
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +34,8 @@ def _add_windows(
         if best[i] == 0:
             continue
         g = G[i] if best[i] > 0 else -G[i]
-        y, x = ys[where[i] // len(xs)], xs[where[i] % len(xs)]
+        y = ys[where[i] // len(xs)]
+        x = xs[where[i] % len(xs)]
         for v in range(max(0, y - reach), min(height, y + reach + 1)):
             for u in range(max(0, x - reach), min(width, x + reach + 1)):
                 out[v - y + height - 1, u - x + width - 1] += g * images[v * width + u, i]
@@ -45,7 +47,8 @@ def _add_shifted(
     out: np.ndarray,
 ) -> None:  # fmt: skip
     """Add gradients in a filter's values at the pixels of some rows, a position a row."""
-    row, lines = 0, gradients.shape[1] // width
+    row = 0
+    lines = gradients.shape[1] // width
     for y in ys:
         for x in xs:
             for v in range(lines):
@@ -76,12 +79,15 @@ def value_gradients(
     # reach: (n_filters,), int64
     # G: (n_filters, n), float32
     # out: (n_filters, 2H − 1, 2W − 1), float64
-    n, together = images.shape[1], max(1, _POSITIONS // len(xs))
+    n = images.shape[1]
+    together = max(1, _POSITIONS // len(xs))
     for f in range(len(filters)):
-        best, where = np.zeros(n, np.float32), np.zeros(n, np.int64)
+        best = np.zeros(n, np.float32)
+        where = np.zeros(n, np.int64)
         for c in range(0, len(ys), together):
             rows = ys[c : c + together]
-            top, bottom = max(0, rows[0] - reach[f]), min(height, rows[-1] + reach[f] + 1)
+            top = max(0, rows[0] - reach[f])
+            bottom = min(height, rows[-1] + reach[f] + 1)
             band = images[top * width : bottom * width]
             products = np.dot(
                 shifted_values(filters[f], rows, xs, top, bottom, height, width), band
@@ -91,7 +97,8 @@ def value_gradients(
                 continue
             for p in range(len(products)):
                 for i in range(n):
-                    response, g = products[p, i], G[f, i]
+                    response = products[p, i]
+                    g = G[f, i]
                     products[p, i] = g if response > 0 else -g if response < 0 else np.float32(0)
             _add_shifted(np.dot(products, band.T), rows, xs, top, height, width, out[f])
         if largest:

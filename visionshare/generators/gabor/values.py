@@ -23,7 +23,8 @@ def gabor_values(
     # exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and y₀ = −z sin θ +
     # y cos θ, z to the right and y down; zero beyond its reach on either axis.
     theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
-    y, z = np.arange(1 - height, height)[:, None], np.arange(1 - width, width)[None, :]
+    y = np.arange(1 - height, height)[:, None]
+    z = np.arange(1 - width, width)[None, :]
     z0 = z * np.cos(theta) + y * np.sin(theta)
     y0 = -z * np.sin(theta) + y * np.cos(theta)
     envelope = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))

@@ -114,11 +114,13 @@ class LocalBinaryPatterns(FeatureFamily):
         return self._with(np.arange(len(self.cells_) * self.n_codes))
 
     def _with(self, ids: np.ndarray) -> LocalBinaryPatterns:
-        self.ids_, self.n_features_ = ids, len(ids)
+        self.ids_ = ids
+        self.n_features_ = len(ids)
         return self
 
     def _set_cells(self) -> None:
-        shape, margin = self.image_shape_, int(np.ceil(self.radius))
+        shape = self.image_shape_
+        margin = int(np.ceil(self.radius))
         sides = (1, *shape) if len(shape) == 1 else shape[:2]
         if min(sides) < 2 * margin + self.grid:
             accepted = f"images of at least {2 * margin + self.grid} pixels per side"

@@ -35,7 +35,8 @@ def cell_histograms(
         for k in range(len(cells)):
             for y in range(cells[k, 0], cells[k, 1]):
                 for x in range(cells[k, 2], cells[k, 3]):
-                    center, pattern = gray[y, x], 0
+                    center = gray[y, x]
+                    pattern = 0
                     for p in range(len(starts) - 1):
                         total = np.float32(0)
                         for t in range(starts[p], starts[p + 1]):

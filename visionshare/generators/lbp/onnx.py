@@ -52,7 +52,9 @@ def _patterns(family: LocalBinaryPatterns, graph: Graph, box: tuple[int, ...]) -
         ends = [graph.constant(part) for part in (first, last, np.array([1, 2]))]
         return graph.node("Slice", gray, *ends)
 
-    taps, center, pattern = family.circle, shifted(0, 0), ""
+    taps = family.circle
+    center = shifted(0, 0)
+    pattern = ""
     for p, (start, stop) in enumerate(zip(taps.starts[:-1], taps.starts[1:], strict=True)):
         total = ""
         for t in range(start, stop):

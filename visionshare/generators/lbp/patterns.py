@@ -26,9 +26,12 @@ def circle(radius: float, points: int) -> Circle:
     """Return the taps of bilinear interpolation on a circle, counterclockwise from the right."""
     angles = 2 * np.pi * np.arange(points) / points
     # Rounded, so that a point that is a pixel is one.
-    down, right = np.round(-radius * np.sin(angles), 5), np.round(radius * np.cos(angles), 5)
-    rows, cols = np.floor(down), np.floor(right)
-    y, x = down - rows, right - cols
+    down = np.round(-radius * np.sin(angles), 5)
+    right = np.round(radius * np.cos(angles), 5)
+    rows = np.floor(down)
+    cols = np.floor(right)
+    y = down - rows
+    x = right - cols
     fractions = np.stack([(1 - y) * (1 - x), (1 - y) * x, y * (1 - x), y * x], axis=1)
     weights = np.round(fractions * _UNIT) / _UNIT
     used = weights > 0

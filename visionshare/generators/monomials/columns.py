@@ -19,7 +19,8 @@ from visionshare.machine.resources import thread_limit
 __all__ = ["ProductColumns"]
 
 # Bytes of the products that are evaluated at once, and how many are at least.
-_BATCH_BYTES, _LEAST_BATCH = 1 << 20, 64
+_BATCH_BYTES = 1 << 20
+_LEAST_BATCH = 64
 # Keys of monomials are sums modulo this prime: two sums below it fit into 64 bits.
 _PRIME = np.uint64((1 << 61) - 1)
 
@@ -75,7 +76,9 @@ class ProductColumns(Columns):
             raise InputError("degree_price", degree_price, "a number of at least 1")
         self.degree_price = float(degree_price)
         m, self.d = base.shape
-        self.base, self.base_family, self.entries = base, family, int(entries)
+        self.base = base
+        self.base_family = family
+        self.entries = int(entries)
         super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
         self._base_keys = np.random.default_rng(0).integers(0, _PRIME, self.d, np.uint64)
         self.fit_scaling("none")
@@ -111,7 +114,8 @@ class ProductColumns(Columns):
                 self._values = _resized(self._values, room)
                 self._degrees = _resized(self._degrees, room)
                 self._keys = _resized(self._keys, room)
-            self._values[n], self._degrees[n] = values, degree
+            self._values[n] = values
+            self._degrees[n] = degree
             self._keys[n] = self._key_of(int(j))
             self._entered.append(int(j))
             self._is_first.append(self._unseen((self._keys[: n + 1] + self._keys[n]) % _PRIME))
@@ -204,7 +208,8 @@ class ProductColumns(Columns):
         self.begin()
         self.base.n_jobs = self.n_jobs
         self.base.fit_scaling(kind, omega)
-        self._kind, self._omega = kind, omega
+        self._kind = kind
+        self._omega = omega
         offset, scale = (
             np.concatenate([a, np.zeros(total - self.d)]) for a in self.base.scaling_of()
         )

@@ -116,7 +116,8 @@ class Monomials(FeatureFamily):
         used = np.unique(np.concatenate([np.empty(0, np.int64), *factors]))
         self.base_ = base.take(used)
         self.factors_ = [np.searchsorted(used, m) for m in factors]
-        self.image_shape_, self.n_features_ = tuple(base.image_shape_), len(factors)
+        self.image_shape_ = tuple(base.image_shape_)
+        self.n_features_ = len(factors)
         # All factors, one monomial after the other, and where each begins.
         self._flat = _joined(self.factors_)
         return self
@@ -163,7 +164,8 @@ class Monomials(FeatureFamily):
         images = checked_images(images, self.image_shape_)
         if len(images) < _MANY:
             return super().weighted_sums(images, weights, n_jobs)
-        values, weights = self.base_.transform(images, None, n_jobs), np.ascontiguousarray(weights)
+        values = self.base_.transform(images, None, n_jobs)
+        weights = np.ascontiguousarray(weights)
         out = np.empty((len(images), len(weights)), np.float32)
         flat, starts = self._flat
 
@@ -229,7 +231,8 @@ class Monomials(FeatureFamily):
         """Return what the factors of each monomial add to those of the chosen ones, int64."""
         used = self._used(chosen)
         new = [np.setdiff1d(self.factors_[i], used) for i in features]
-        sizes, added = np.array([len(own) for own in new], np.int64), np.zeros(len(new), np.int64)
+        sizes = np.array([len(own) for own in new], np.int64)
+        added = np.zeros(len(new), np.int64)
         bringing = sizes > 0
         if bringing.any():
             starts = np.cumsum(sizes[bringing]) - sizes[bringing]
@@ -263,7 +266,8 @@ class Monomials(FeatureFamily):
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Monomials:
         check_state(state, arrays, cls.name, {"factors": 1, "starts": 1})
         _, parts = parts_from_state(state, arrays)
-        flat, starts = arrays["factors"], arrays["starts"]
+        flat = arrays["factors"]
+        starts = arrays["starts"]
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family of factors")
         valid = starts.dtype == np.int64 and len(starts) > 0 and starts[0] == 0

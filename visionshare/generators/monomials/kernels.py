@@ -22,7 +22,8 @@ def multiplied(
     # starts: (n_monomials + 1,), int64
     # out: (n, n_monomials), float32
     for i in range(values.shape[0]):
-        row, written = values[i], out[i]
+        row = values[i]
+        written = out[i]
         for m in range(starts.shape[0] - 1):
             first = starts[m]
             if starts[m + 1] - first == 2:
@@ -40,7 +41,8 @@ def _side_by_side(
 ) -> None:
     """Write the products of images' values (n_factors, wide), (n_monomials, wide)."""
     for m in range(starts.shape[0] - 1):
-        row, first = products[m], values[factors[starts[m]]]
+        row = products[m]
+        first = values[factors[starts[m]]]
         if starts[m + 1] - starts[m] == 2:
             second = values[factors[starts[m] + 1]]
             for i in range(row.shape[0]):
@@ -83,7 +85,9 @@ def _pair_products(
     first: int, last: int, columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
 ) -> None:
     for p in range(first, last):
-        a, b, product = columns[left[p]], columns[right[p]], out[p]
+        a = columns[left[p]]
+        b = columns[right[p]]
+        product = out[p]
         for i in range(product.shape[0]):
             product[i] = a[i] * b[i]
 

@@ -34,7 +34,8 @@ class PairTable:
 
     def largest(self) -> np.ndarray | None:
         """Return bounds of the absolute sums (k,); None where they would be too large."""
-        top, n = self.base.top, self.singles.shape[1]
+        top = self.base.top
+        n = self.singles.shape[1]
         most = np.bincount(self.pairs[:, 0], minlength=n).max()
         inner = (np.abs(self.singles) << self.shift).max(initial=0)
         inner += np.abs(self.weights).max(initial=0) * top * most
@@ -59,7 +60,8 @@ def by_two(integers: np.ndarray, bits: int) -> np.ndarray:
     k, n = integers.shape
     even = np.zeros((k + k % 2, n), np.int64)
     even[:k] = integers
-    first, second = even[0::2], even[1::2]
+    first = even[0::2]
+    second = even[1::2]
     if bits == 4:
         return first + 8 | (second + 8) << 4
     return np.stack([first, second], axis=2)

@@ -24,7 +24,8 @@ class MonomialPictures(Pictures):
 
     def __init__(self, family: Monomials, seen: Seen) -> None:
         self._factors = family.factors_
-        self._n, self._base = family.base_.n_features_, family.base_.pictures(seen)
+        self._n = family.base_.n_features_
+        self._base = family.base_.pictures(seen)
         self._products = any(len(factors) > 1 for factors in family.factors_)
 
     def plates(self, numbers: Sequence[int]) -> list[Plate]:

@@ -107,7 +107,8 @@ def _whole_weights(
     """Return pairs (p, 2) of places i and j ≤ i, weights of features (k, n) and of pairs (k."""
     # p). Pairs stand row after row, and all weights are of whole numbers of features, in the
     # order in which they are computed.
-    n, k = family.base_.n_features_, len(weights)
+    n = family.base_.n_features_
+    k = len(weights)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     linear = np.zeros((k, n))
@@ -118,7 +119,8 @@ def _whole_weights(
         linear[:, i] += weights[:, number] * scales[i]
     ends = np.array([of_places[number] for number in np.flatnonzero(~single)], np.int64)
     ends = ends.reshape(-1, 2)
-    high, low = ends.max(axis=1), ends.min(axis=1)
+    high = ends.max(axis=1)
+    low = ends.min(axis=1)
     numbers, column = np.unique(high * n + low, return_inverse=True)
     pairs = np.stack([numbers // n, numbers % n], axis=1)
     pair_weights = np.zeros((k, len(pairs)))
@@ -149,7 +151,8 @@ def _of_all_classes(
     """Return units of classes, where those without pairs have one that suits their features."""
     # It makes the largest weight of a feature as large as those of the other classes are, or as
     # what a pair adds to it.
-    paired, largest = integers.any(axis=1), np.abs(linear).max(axis=1, initial=0)
+    paired = integers.any(axis=1)
+    largest = np.abs(linear).max(axis=1, initial=0)
     of_pairs = np.max(largest / units, where=paired, initial=2 ** (_LINEAR_BITS - 1) - 1)
     wanted = max(of_pairs, int(np.abs(integers).max(initial=0)) * top)
     alone = ~paired & (largest > 0)

@@ -161,7 +161,8 @@ class Products(FeatureFamily):
         one, other = (
             pixel_boxes(inputs, self.image_shape_) for inputs in (i, np.where(j < 0, i, j))
         )
-        low, high = np.minimum(one, other), np.maximum(one, other)
+        low = np.minimum(one, other)
+        high = np.maximum(one, other)
         return np.stack([low[:, 0], high[:, 1], low[:, 2], high[:, 3]], axis=1)
 
     def macs(self, features: Ids = None) -> int:
@@ -175,7 +176,8 @@ class Products(FeatureFamily):
         i, j = self.pairs_[features].T
         # One entry more stands for the input that an input alone is not multiplied with.
         new = np.full(len(self.input_scale_) + 1, self.scaling != "none")
-        new[before], new[-1] = False, False
+        new[before] = False
+        new[-1] = False
         return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)
 
     def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
@@ -204,12 +206,15 @@ class Products(FeatureFamily):
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Products:
         family = unfitted(cls, state, arrays, {"pairs": 2, "offset": 1, "scale": 1})
-        p, pairs = int(np.prod(family.image_shape_)), arrays["pairs"]
+        p = int(np.prod(family.image_shape_))
+        pairs = arrays["pairs"]
         check_floats(arrays, {"offset": (p,), "scale": (p,)})
         if pairs.dtype != np.int64 or pairs.shape[1] != 2:
             raise InputError("pairs", pairs.shape, "int64 of shape (n, 2)")
         if (pairs < [0, -1]).any() or (pairs >= p).any():
             raise InputError("pairs", "inputs out of range", f"inputs below {p}")
-        family.pairs_, family.n_features_ = pairs, len(pairs)
-        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
+        family.pairs_ = pairs
+        family.n_features_ = len(pairs)
+        family.input_offset_ = arrays["offset"]
+        family.input_scale_ = arrays["scale"]
         return family

@@ -34,7 +34,10 @@ def emit(family: SourceClassifiers, writer: Writer) -> Unit:
     units = tuple(writer.add(classifier.family) for classifier in classifiers)
     tables: dict[str, np.ndarray] = {}
     sources: list[_Source] = []
-    features, intercepts, scales, begin = [], [], [], 0
+    features = []
+    intercepts = []
+    scales = []
+    begin = 0
     for s, classifier, unit in zip(numbers, classifiers, units, strict=True):
         chosen = np.flatnonzero(family.layout_[:, 0] == s)
         scores = family.layout_[chosen, 1]

@@ -118,7 +118,8 @@ class SourceClassifiers(FeatureFamily):
         return self._with(sources, np.array(pairs, np.int64).reshape(-1, 2))
 
     def _with(self, sources: Sequence[Source], layout: np.ndarray) -> SourceClassifiers:
-        self._sources, self.layout_ = sources, layout
+        self._sources = sources
+        self.layout_ = layout
         self.n_features_ = len(layout)
         return self
 
@@ -130,7 +131,8 @@ class SourceClassifiers(FeatureFamily):
         if len(images) == 0:
             return out
         for s in np.unique(layout[:, 0]):
-            source, columns = self._sources[s], layout[:, 0] == s
+            source = self._sources[s]
+            columns = layout[:, 0] == s
             # Scores beyond float32 are refused below.
             with np.errstate(over="ignore", invalid="ignore"):
                 out[:, columns] = source.scores(images, n_jobs)[:, layout[columns, 1]]
@@ -153,7 +155,8 @@ class SourceClassifiers(FeatureFamily):
         parts = []
         for s, source in enumerate(self._sources):
             ids = np.flatnonzero(self.layout_[:, 0] == s)
-            own, outputs = weights[:, ids], self.layout_[ids, 1]
+            own = weights[:, ids]
+            outputs = self.layout_[ids, 1]
             if isinstance(source, LinearSource):
                 of_source = own @ source.weights[outputs].astype(np.float64)
                 features = source.family.contributions(image, of_source)
@@ -252,7 +255,8 @@ class SourceClassifiers(FeatureFamily):
         linear = self._linear()
         states, arrays = parts_to_state([source.family for source in linear])
         for s, source in enumerate(linear):
-            arrays[f"weights.{s}"], arrays[f"intercept.{s}"] = source.weights, source.intercept
+            arrays[f"weights.{s}"] = source.weights
+            arrays[f"intercept.{s}"] = source.intercept
         state = family_state(
             self,
             parameters={"macs_per_source": self.macs_per_source},
@@ -299,7 +303,8 @@ def _linear_sources(
     sources = []
     for s, (family, name, classes) in enumerate(zip(families, *listed, strict=True)):
         weights, intercept = (_finite(arrays, f"{part}.{s}") for part in ("weights", "intercept"))
-        n, k = family.n_features_, len(weights)
+        n = family.n_features_
+        k = len(weights)
         if weights.ndim != 2 or weights.shape[1] != n or k == 0:
             raise InputError(f"weights.{s}", weights.shape, f"float32 of shape (k, {n})")
         if intercept.shape != (k,):

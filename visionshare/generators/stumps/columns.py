@@ -156,7 +156,8 @@ class StumpColumns(Columns):
         from visionshare.generators.stumps.kernels import weight_shares
 
         self._omega, self._total = example_weights(kind, omega, self.shape[0])
-        self.kind, self.centered = kind, kind == "unit_variance"
+        self.kind = kind
+        self.centered = kind == "unit_variance"
         with thread_limit(self.n_jobs):
             self.share = weight_shares(
                 self.order, self.starts, self.counts, self._omega.astype(np.float64)
@@ -167,7 +168,8 @@ class StumpColumns(Columns):
         from visionshare.generators.stumps.kernels import fill
 
         m, d = self.shape
-        n, step = d if ids is None else len(ids), max(1, self._span_bytes // (4 * m))
+        n = d if ids is None else len(ids)
+        step = max(1, self._span_bytes // (4 * m))
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             batch = np.arange(part.start, part.stop) if ids is None else ids[part]

@@ -144,7 +144,8 @@ class Stumps(FeatureFamily):
         return self._like()._with(self.inputs_[ids], self.thresholds_[ids])
 
     def _with(self, inputs: np.ndarray, thresholds: np.ndarray) -> Stumps:
-        self.inputs_, self.thresholds_ = inputs, thresholds
+        self.inputs_ = inputs
+        self.thresholds_ = thresholds
         self.n_features_ = len(thresholds)
         return self
 
@@ -156,7 +157,8 @@ class Stumps(FeatureFamily):
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stumps:
         family = unfitted(cls, state, arrays, {"inputs": 1, "thresholds": 1})
-        inputs, thresholds = arrays["inputs"], arrays["thresholds"]
+        inputs = arrays["inputs"]
+        thresholds = arrays["thresholds"]
         p = int(np.prod(family.image_shape_))
         check_floats(arrays, {"thresholds": thresholds.shape})
         if inputs.dtype != np.int64 or inputs.shape != thresholds.shape:
@@ -174,7 +176,8 @@ def _thresholds(column: np.ndarray, n: int | None) -> np.ndarray:
     gaps = np.arange(len(values) - 1)
     if n is not None and len(gaps) > n:
         gaps = _nearest(np.cumsum(counts)[:-1], len(column) * np.arange(1, n + 1) / (n + 1))
-    low, high = values[gaps], values[gaps + 1]
+    low = values[gaps]
+    high = values[gaps + 1]
     middle = ((low + high) / 2).astype(np.float32)
     # Between neighboring float32 values the middle may round up to the higher one.
     return np.where(middle < high, middle, low).astype(np.float32)

@@ -46,7 +46,8 @@ def _weight_shares(
     out: np.ndarray,
 ) -> None:
     for r in range(first, last):
-        total, at = 0.0, 0
+        total = 0.0
+        at = 0
         for s in range(starts[r], starts[r + 1]):
             for t in range(at, counts[s]):
                 total += omega[order[r, t]]

@@ -15,7 +15,8 @@ __all__ = ["emit"]
 
 def emit(family: Stumps, graph: Graph) -> str:
     """Return the chosen stumps, compared exactly as the library compares them."""
-    values, limits = graph.pixels(family.inputs_), family.thresholds_
+    values = graph.pixels(family.inputs_)
+    limits = family.thresholds_
     if graph.bytes:
         # The largest byte at or below the threshold, -1 for none: v / 255 is no float32.
         steps = np.arange(256) / 255

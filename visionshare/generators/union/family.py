@@ -82,7 +82,8 @@ class UnionOfFamilies(FeatureFamily):
         groups_of = [part.groups for part in self.parts_]
         if all(groups is None for groups in groups_of):
             return None
-        numbers, start = np.empty(self.n_features_, np.int64), 0
+        numbers = np.empty(self.n_features_, np.int64)
+        start = 0
         for p, groups in enumerate(groups_of):
             n = self.parts_[p].n_features_
             group = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -131,7 +132,8 @@ class UnionOfFamilies(FeatureFamily):
         InputError
             If there is none, or their images are of several shapes.
         """
-        parts, shapes = list(families), sorted({tuple(part.image_shape_) for part in families})
+        parts = list(families)
+        shapes = sorted({tuple(part.image_shape_) for part in families})
         if len(shapes) != 1:
             raise InputError("families", shapes, "fitted families of images of one shape")
         return cls._of(parts, shapes[0])._side_by_side(parts)
@@ -146,7 +148,8 @@ class UnionOfFamilies(FeatureFamily):
         return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
 
     def _with(self, parts: list[FeatureFamily], part: np.ndarray) -> UnionOfFamilies:
-        self.parts_, self.part_ = parts, part
+        self.parts_ = parts
+        self.part_ = part
         self.n_features_ = len(part)
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(len(parts) + 1))

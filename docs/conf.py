@@ -36,7 +36,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
-# Names of a room stand in its `__all__`, also where another module defines them.
+# The names of a package are in its `__all__`, also those that another module defines.
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"

@@ -1,6 +1,6 @@
-"""The floors of the house: a room imports only from below; imports stay cheap.
+"""A package imports only from lower levels; imports stay cheap.
 
-Floors, imports on the ground and the walk of an image are read from CONTRIBUTING.md.
+Levels, imports within level 0 and the walk of an image are read from CONTRIBUTING.md.
 """
 
 import ast
@@ -35,16 +35,16 @@ def _cells(name):
         yield cells[0].strip(), [re.findall(r"`(\w+)`", cell) for cell in cells]
 
 
-FLOORS = {room: int(floor) for floor, (_, rooms, _) in _cells("floors") for room in rooms}
-GROUND = {
-    (room, other) for _, ((room,), others) in _cells("ground") for other in others
+LEVELS = {package: int(level) for level, (_, row, _) in _cells("levels") for package in row}
+FOUNDATIONS = {
+    (package, other) for _, ((package,), others) in _cells("foundations") for other in others
 }  # fmt: skip
-# The package itself and the command of `python -m` are no rooms.
+# The package itself and the command of `python -m` belong to no level.
 ENTRIES = {"__init__", "__main__"}
 WALK = [re.search(r"`([\w.]+)`", line)[1] for line in _block("walk")]
 
 
-def _room(path: Path) -> str:
+def _package(path: Path) -> str:
     part = path.relative_to(PACKAGE).parts[0]
     return part.removesuffix(".py")
 
@@ -66,21 +66,22 @@ def _imports(path: Path):
 @pytest.mark.parametrize(
     "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
 )
-def test_rooms_import_only_from_below(path):
-    room = _room(path)
-    if room in ENTRIES:
+def test_packages_import_only_from_lower_levels(path):
+    package = _package(path)
+    if package in ENTRIES:
         return
     for other in _imports(path):
-        if other != room and (room, other) not in GROUND:
-            assert FLOORS[other] < FLOORS[room], f"{room} imports {other}"
-    assert room in FLOORS
+        if other != package and (package, other) not in FOUNDATIONS:
+            assert LEVELS[other] < LEVELS[package], f"{package} imports {other}"
+    assert package in LEVELS
 
 
-def test_the_floors_are_those_of_the_rooms():
-    rooms = {_room(path) for path in PACKAGE.rglob("*.py")} - ENTRIES
-    assert set(FLOORS) == rooms
-    assert set(FLOORS.values()) == set(range(8))
-    assert {room for pair in GROUND for room in pair} <= {r for r, n in FLOORS.items() if n == 0}
+def test_every_package_has_a_level():
+    packages = {_package(path) for path in PACKAGE.rglob("*.py")} - ENTRIES
+    assert set(LEVELS) == packages
+    assert set(LEVELS.values()) == set(range(8))
+    lowest = {package for package, level in LEVELS.items() if level == 0}
+    assert {package for pair in FOUNDATIONS for package in pair} <= lowest
 
 
 def _followed(function):
@@ -155,9 +156,9 @@ def _folder(path: Path) -> Path:
     return path.relative_to(PACKAGE / "generators").parent
 
 
-def test_no_other_room_reads_a_private_attribute_of_a_family():
+def test_no_other_package_reads_a_private_attribute_of_a_family():
     for path in PACKAGE.rglob("*.py"):
-        if _room(path) != "generators":
+        if _package(path) != "generators":
             assert not list(_private_of_families(path)), path
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import visionshare
 
-ROOMS = sorted(module.name for module in pkgutil.iter_modules(visionshare.__path__))
+PACKAGES = sorted(module.name for module in pkgutil.iter_modules(visionshare.__path__))
 
 
 def without_example(module):
@@ -26,9 +26,9 @@ def test_top_level_names_have_examples():
     assert not without_example(visionshare)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_public_names_are_documented(room):
-    module = importlib.import_module(f"visionshare.{room}")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_are_documented(package):
+    module = importlib.import_module(f"visionshare.{package}")
     for name in getattr(module, "__all__", ()):
         value = getattr(module, name)
         if inspect.isclass(value) or inspect.isroutine(value):

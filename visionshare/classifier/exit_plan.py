@@ -72,8 +72,7 @@ class ExitPlan:
         return float(self.costs[self.stops(margins)].mean())
 
     def best_margins(self, tolerance: float) -> list[float]:
-        """Return margins of least cost whose harm, expected and counted."""
-        # is within a tolerance.
+        """Return the cheapest margins whose expected and counted harm is within a tolerance."""
         best, least = [np.inf] * len(self.rounds), np.inf
         low, high = 0.0, _LARGEST_PRICE
         for _ in range(_PRICES):

@@ -21,7 +21,7 @@ _INTERRUPTED, _TERMINATED = 130, 143
 @contextmanager
 def _rare_collections() -> Iterator[None]:
     """Look for unreachable cycles less often."""
-    # what imports make stays, and is made by the 100 000. It saves a sixth of the time of a
+    # What imports make stays, and is made by the 100 000. It saves a sixth of the time of a
     # prediction of one picture.
     before = gc.get_threshold()
     gc.set_threshold(150_000, *before[1:])

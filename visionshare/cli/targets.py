@@ -126,7 +126,7 @@ def images_for(
 
 def _digits_as(model: CompactClassifier) -> np.ndarray:
     """Return the bundled digits as pictures that a classifier takes."""
-    # numbers where it takes none. What they show does not matter: an image takes about as many
+    # Numbers where it takes none. What they show does not matter: an image takes about as many
     # instructions as another.
     import numpy as np
 

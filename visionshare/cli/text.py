@@ -52,7 +52,7 @@ def accept_every_name() -> None:
 
 def say(text: object, err: bool = False, nl: bool = True) -> None:
     """Write a text on standard output, or on standard error."""
-    # with control characters as escapes.
+    # With control characters as escapes.
     typer.echo(without_controls(str(text)), err=err, nl=nl)
 
 

@@ -89,7 +89,7 @@ class Writer:
 
     def add_on_floats(self, family: Any) -> Unit:
         """Return the unit of a family of images that a unit makes of floats."""
-        # whatever pixels are.
+        # Whatever pixels are.
         with self.seeing(floats=True):
             return self.add(family)
 

@@ -11,7 +11,7 @@ CENTERS = ("box", "mass")
 
 def to_gray(picture: np.ndarray) -> np.ndarray:
     """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3)."""
-    # a gray one is returned itself.
+    # A gray one is returned itself.
     from PIL import Image
 
     return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))
@@ -21,7 +21,7 @@ def box_size(
     shape: tuple[int, ...], size: tuple[int, int], margin: int = 0
 ) -> tuple[tuple[int, int], float]:
     """Return the largest size inside a canvas that keeps a picture's proportions."""
-    # and its scale.
+    # And its scale.
     scale = min((a - 2 * margin) / b for a, b in zip(size, shape, strict=False))
     height, width = (max(1, round(side * scale)) for side in shape[:2])
     return (height, width), scale
@@ -39,7 +39,7 @@ def canvas_place(
     picture: np.ndarray, size: tuple[int, int], center: str = "box"
 ) -> tuple[int, int, int, int]:
     """Return where :func:`on_canvas` lays a picture."""
-    # first and last row, first and last column. The last ones are exclusive.
+    # First and last row, first and last column. The last ones are exclusive.
     height, width = picture.shape[:2]
     y, x = (size[0] - height) // 2, (size[1] - width) // 2
     if center == "mass":

@@ -85,8 +85,8 @@ def matches(family: str, patterns: Iterable[str]) -> bool:
 
 
 def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
-    """Return the fonts that have all these characters."""
-    # in shapes that resemble most other fonts'. Excluded are files that are not fonts; fonts that
+    """Return the fonts that have all these characters in usual shapes."""
+    # Excluded are files that are not fonts; fonts that
     # lack one of the characters, or draw two of them alike (a placeholder); copies of another
     # font; and fonts whose characters correlate little with those of the median family, such as
     # symbols in place of letters, or ornamented initials.

@@ -69,7 +69,7 @@ def is_vectors(images: Any) -> bool:
 
 def is_picture(entry: Any) -> bool:
     """Return whether an entry is a picture of Pillow."""
-    # whose values may be numbers of a palette.
+    # Whose values may be numbers of a palette.
     from PIL import Image
 
     return isinstance(entry, Image.Image)

@@ -56,7 +56,7 @@ _DRAWN: dict[str, tuple[tuple[np.ndarray, tuple[int, int, int]], ...]] = {
 
 def sign_picture(name: str, rng: np.random.Generator) -> np.ndarray:
     """Return a noisy picture of a sign, on a random ground, in a random light."""
-    # slightly turned.
+    # Slightly turned.
     import cv2
 
     if name not in _DRAWN:

@@ -32,7 +32,7 @@ def warm_workers(client: Any) -> None:
 
 def warm() -> None:
     """Import the solvers."""
-    # compile, or load from the cache, the kernels of columns in all dtypes.
+    # Compile, or load from the cache, the kernels of columns in all dtypes.
     importlib.import_module("visionshare.solvers.active_set")
     from visionshare.columns import ArrayColumns
 

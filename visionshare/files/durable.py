@@ -149,7 +149,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
     """Remove a folder and all in it."""
-    # the name goes first, so that no half of it keeps the name. A process that is killed leaves
+    # The name goes first, so that no half of it keeps the name. A process that is killed leaves
     # the rest under a partial name: the next removal of the same folder removes that too.
     final = Path(path)
     if final.is_symlink():

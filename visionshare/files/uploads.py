@@ -89,7 +89,7 @@ class Destination:
 
     def deliver(self, without: Collection[str] = ()) -> None:
         """Upload the folder, if the place is in storage."""
-        # what a stopped upload did is not repeated.
+        # What a stopped upload did is not repeated.
         if self.url is None:
             return
         files = _listing(self.folder, without)
@@ -134,7 +134,7 @@ def remove_empty_folders(folder: Path) -> None:
 @contextmanager
 def uploaded_file(out: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield where to write one file: a path itself."""
-    # for a URL another, uploaded when it is written.
+    # For a URL another, uploaded when it is written.
     if not is_url(os.fspath(out)):
         yield Path(out)
         return

@@ -55,15 +55,13 @@ class Costs(ABC):
     def added_macs(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what each feature, or each group of features."""
-        # adds to the cost of chosen ones.
+        """Return what each feature, or group, adds to what the chosen ones cost."""
         return self._added(self._added_macs, self.macs, chosen, features, starts)
 
     def added_bytes(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what each feature, or each group of features."""
-        # adds to the bytes of chosen ones.
+        """Return what each feature, or group, adds to what the chosen ones cost."""
         return self._added(self._added_bytes, self.nbytes, chosen, features, starts)
 
     def added_microseconds(
@@ -73,8 +71,7 @@ class Costs(ABC):
         features: Ids = None,
         starts: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return what each feature, or each group of features."""
-        # adds to the time of chosen ones.
+        """Return what each feature, or group, adds to what the chosen ones cost."""
 
         def alone(before: np.ndarray, ids: np.ndarray) -> np.ndarray:
             return self._added_microseconds(rates, before, ids)

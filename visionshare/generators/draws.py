@@ -124,7 +124,6 @@ class Draws:
         starts: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return what features, or groups of them, add to the time of the chosen ones."""
-        # float64.
         finite = self._finite(chosen, features)
         return finite.added_microseconds(rates, *_apart(chosen, features), starts)
 

@@ -50,8 +50,8 @@ def parts_from_state(
     arrays: Mapping[str, np.ndarray],
     part_shape: tuple[int, ...] | None = None,
 ) -> tuple[tuple[int, ...], list[FeatureFamily]]:
-    """Return an image's shape."""
-    # and the families that :func:`parts_to_state` described as "parts".
+    """Return an image's shape, and the families of :func:`parts_to_state`."""
+    # And the families that :func:`parts_to_state` described as "parts".
     states: Any = state.get("parts")
     check_depth(states)
     shape = check_image_shape(state.get("image_shape"))

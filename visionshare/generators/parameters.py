@@ -58,7 +58,7 @@ class Parameters:
 
     def set_params(self: Some, **parameters: Any) -> Some:
         """Set parameters by name, ``outer__inner`` for those of a parameter."""
-        # return this object.
+        # Return this object.
         from sklearn.base import BaseEstimator
 
         BaseEstimator.set_params(self, **parameters)

@@ -129,7 +129,7 @@ def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def family_fingerprints(family: FeatureFamily) -> set[str]:
     """Return the identities of a fitted family."""
-    # today's, and the one that older versions gave it.
+    # Today's, and the one that older versions gave it.
     state, arrays = family.to_state()
     return {spec_fingerprint(written, arrays) for written in (state, former_state(state))}
 

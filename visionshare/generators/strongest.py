@@ -81,7 +81,7 @@ def strongest_caption(seen: Seen) -> str:
 
 def without_silent(plate: Plate) -> Plate:
     """Return a plate without the templates that respond to none of the images."""
-    # and a note on them.
+    # And a note on them.
     heard = tuple(stack for stack in plate.stacks if any(row.tiles for row in stack.rows))
     n = len(plate.stacks) - len(heard)
     if n == 0:

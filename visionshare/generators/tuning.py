@@ -66,8 +66,8 @@ def both_gradients(
     features: TunableOnMaps, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray,
     n_jobs: int = 1,
 ) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
-    """Return the gradients in the parameters, and those in the images' values."""
-    # of Σ_if G_if x_if. Features that compute something for both have a method ``both_gradients``
+    """Return the gradients of Σ_if G_if x_if in the parameters and in the images' values."""
+    # Features that compute something for both have a method ``both_gradients``
     # that does so once.
     method = getattr(features, "both_gradients", None)
     if method is not None:

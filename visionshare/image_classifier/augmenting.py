@@ -68,7 +68,7 @@ def colored(augmentation: Augmentation | None, words: str) -> Named:
 
 def are_glyphs(images: np.ndarray) -> bool:
     """Return whether gray images show ink on plain paper."""
-    # most of their borders are of one value.
+    # Most of their borders are of one value.
     if images.ndim != 3 or min(images.shape[1:]) < 4:
         return False
     some = images[:: max(1, len(images) // 500)].astype(np.float32)

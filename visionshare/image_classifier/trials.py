@@ -156,7 +156,7 @@ def is_better(trial: Trial, best: Trial, margin: float) -> bool:
 
 def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, list[Any]]:
     """Return trials as columns."""
-    # one list for each figure, what was chosen first, then the best.
+    # One list for each figure, what was chosen first, then the best.
 
     def rank(trial: Trial) -> tuple[bool, bool, int, float]:
         return trial.proposal != chosen, not trial.allowed, -trial.epochs, trial.doubt

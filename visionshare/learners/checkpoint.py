@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 def run_identity(settings: Sequence[object], *arrays: np.ndarray) -> str:
     """Return the identity of a run."""
-    # settings, which names and equal objects describe alike, data.
+    # Settings, which names and equal objects describe alike, data.
     text = "\n".join(map(description, settings))
     return array_fingerprint(np.frombuffer(text.encode(), np.uint8), *arrays)
 

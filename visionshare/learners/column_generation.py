@@ -310,7 +310,7 @@ def _entering_together(
 
 def _prefix(squares: np.ndarray, entering: np.ndarray, needed: float) -> np.ndarray:
     """Return which of the largest squares make those that enter exceed a sum."""
-    # none if all do not.
+    # None if all do not.
     more = np.zeros(len(squares), bool)
     order = np.argsort(-np.where(entering, 0, squares), kind="stable")
     sums = squares[entering].sum() + np.cumsum(np.where(entering, 0, squares)[order])

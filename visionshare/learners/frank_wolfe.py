@@ -62,7 +62,7 @@ def ball_rounds(
     settings: BallSettings,
 ) -> Iterator[Round]:
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|."""
-    # η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
+    # Η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
     # [0, 1]. The intercept is refitted after each step: it is outside the ball.
     loss, bound, columns = settings.loss, settings.bound, pool.columns
     target = _Target(*map(columns.of_examples, (s, c, omega)))

@@ -164,7 +164,7 @@ def select_drawn(
     Gys: np.ndarray,
 ) -> tuple[int, bool]:
     """Go on from round ``first`` with the best of a draw a round."""
-    # return rounds, and if all ended.
+    # Return rounds, and if all ended.
     # draws: (n_rounds, n), float64
     whole = np.dot(centered, centered)
     Gy = centered / alpha if first == 0 else Gys[first - 1].copy()
@@ -284,7 +284,7 @@ def _start(
 @njit(cache=True, nogil=True)
 def _units(scale: np.ndarray) -> np.ndarray:
     """Return what products of each candidate are multiplied by."""
-    # empty where all scales are usual. Squares of single precision then stay within its range.
+    # Empty where all scales are usual. Squares of single precision then stay within its range.
     # These are powers of two: no bit of a gain depends on them.
     usual = True
     for i in range(len(scale)):

@@ -79,7 +79,6 @@ def memory_room() -> int:
 
 def check_fits(stage: str, needed: float, ways_out: str) -> None:
     """Check what a stage is about to need against the bound in force."""
-    # meth:`MemoryBound.check`.
     _bound().check(stage, needed, ways_out)
 
 

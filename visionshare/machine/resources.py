@@ -229,8 +229,8 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def run_blocks(
     function: Callable[[int, int], object], n: int, block: int, n_jobs: int | None = 1
 ) -> None:
-    """Call ``function(start."""
-    # stop)`` for blocks of a fixed size that cover the numbers below ``n``. For kernels that
+    """Call ``function(start, stop)`` for blocks of a fixed size below ``n``."""
+    # For kernels that
     # release the interpreter's lock. The calling thread takes part; the others belong to the
     # library, serve all callers, and are started anew in a child that was forked. No kernel is
     # compiled with threads of its own (``parallel=True``): these would not survive a fork.

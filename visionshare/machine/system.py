@@ -77,7 +77,7 @@ def sync_tree(path: str | os.PathLike[str]) -> None:
 
 def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
     """Give a file or folder another name, in one step."""
-    # on Windows, wait for readers to close it.
+    # On Windows, wait for readers to close it.
     for seconds in _WAITS:
         try:
             os.replace(source, target)
@@ -161,7 +161,7 @@ def _psutil() -> Any:
 
 def user_label() -> str:
     """Return what names of this user's temporary files end in."""
-    # on Windows their folder is theirs.
+    # On Windows their folder is theirs.
     return str(os.getuid()) if hasattr(os, "getuid") else "user"
 
 

@@ -122,7 +122,7 @@ def check_reader(classifier: CompactClassifier) -> None:
 
 def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
     """Return how the reader prepares a character."""
-    # as the classifier says, if it says what is ink. A classifier whose pictures are only
+    # As the classifier says, if it says what is ink. A classifier whose pictures are only
     # stretched says nothing of ink. Its characters are prepared as those of the data set "fonts".
     steps = classifier.preprocessing
     return PRINTED if steps.polarity == "as_is" else steps

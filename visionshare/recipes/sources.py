@@ -81,7 +81,7 @@ def source_shape(sources: Sequence[LinearSource]) -> tuple[int, ...]:
 
 def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
     """Return the unfitted family of the sources' scores."""
-    # once they are known to fit the images.
+    # Once they are known to fit the images.
     from visionshare.generators.sources import SourceClassifiers
 
     shape = source_shape(sources)

@@ -130,7 +130,7 @@ def _tinted(picture: np.ndarray, relief: np.ndarray) -> np.ndarray:
 
 def rgb_picture(image: np.ndarray) -> np.ndarray:
     """Return an image (H, W[, C]) as bytes (H, W, 3)."""
-    # other channels than colors as their mean.
+    # Other channels than colors as their mean.
     values = np.asarray(image)
     values = values[..., None] if values.ndim == 2 else values
     if values.dtype != np.uint8:
@@ -145,7 +145,7 @@ def overlay_svg(
     image: np.ndarray, explanation: Explanation, name: Any = None, top: int = 6, width: int = 150
 ) -> str:
     """Return what :func:`overlay_picture` shows as SVG that stands in a page."""
-    # for small images.
+    # For small images.
     rows, cols = explanation.size
     unit = width / cols
     height = rows * unit

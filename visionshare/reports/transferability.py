@@ -68,7 +68,7 @@ def draw_transferability(
     weights: np.ndarray, targets: Sequence[str], sources: Sequence[str], title: str = ""
 ) -> Figure:
     """Return the matrix as a figure."""
-    # columns are targets, rows sources, as in the paper's fig. 4. Red lowers the score, blue
+    # Columns are targets, rows sources, as in the paper's fig. 4. Red lowers the score, blue
     # raises it; gray: excluded.
     from matplotlib import colormaps
 

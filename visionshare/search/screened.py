@@ -144,7 +144,7 @@ def sample_by_residual(
     residual: np.ndarray, n: int, seed: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return about n examples drawn by their part of a residual."""
-    # and the inverse of their chances.
+    # And the inverse of their chances.
     chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), n)
     rows = np.flatnonzero(np.random.default_rng(seed).random(len(chances)) < chances)
     return rows, (1 / chances[rows]).astype(residual.dtype)

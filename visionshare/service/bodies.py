@@ -210,7 +210,7 @@ def parse_json(body: bytes, n_values: int, n_lists: int, n_objects: int, refusal
 
 def numbers_of(values: list[Any], is_vector: bool, refusal: Refusal) -> np.ndarray:
     """Return numbers of JSON as the classifier takes them."""
-    # float32 of vectors, uint8 of images.
+    # Float32 of vectors, uint8 of images.
     if is_vector:
         if not all(type(v) in (int, float) and abs(v) <= 1e30 for v in values):
             raise refusal

@@ -67,7 +67,7 @@ class Settings:
 @contextmanager
 def reserved(host: str, port: int) -> Iterator[Address]:
     """Reserve an address for the service, which must be free; port 0 is any free one."""
-    # granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
+    # Granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
     # system would give each of the two servers some of the connections.
     try:
         holder, address = _bound(host, port)

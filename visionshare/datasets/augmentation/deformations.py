@@ -70,8 +70,7 @@ class Deformation:
     def deformed(
         self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None = None
     ) -> np.ndarray:
-        """Return a copy of each image of a block of ``n``."""
-        # which draws the same if it holds fewer.
+        """Return a copy of each image of a block."""
         x, y = _coordinates(n, self, rng, moves)
         H, W = self.shape
         if moves is not None and moves.reflect:

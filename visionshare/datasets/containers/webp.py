@@ -19,7 +19,7 @@ _MOST_METADATA = 1 << 16
 
 def read_webp(data: bytes, all_pages: bool = False) -> Container:
     """Return a WebP of its first frame, or of all."""
-    # its size is known before any memory is taken.
+    # Its size is known before any memory is taken.
     size: tuple[int, int] | None = None
     kept: list[bytes] = []
     n_frames, orientation = 0, 1

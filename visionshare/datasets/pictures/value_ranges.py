@@ -34,7 +34,7 @@ def are_pictures(images: np.ndarray) -> bool:
 
 def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     """Return the values that become 0 and 255: of bytes, of fractions, or what there is."""
-    # uint16 goes to 65535 as soon as a value is above 255, as in files of 16 bits.
+    # Uint16 goes to 65535 as soon as a value is above 255, as in files of 16 bits.
     filled = [array for array in arrays if array.size]
     if not filled or filled[0].dtype == np.uint8:
         return _BYTE

@@ -53,7 +53,7 @@ def check_prepares(classifier: CompactClassifier, pixel: str) -> None:
 
 def add_preparation(graph: Graph, classifier: CompactClassifier) -> str:
     """Add the steps of a classifier."""
-    # return the name of the images (1, *image_shape), of bytes. They are those of
+    # Return the name of the images (1, *image_shape), of bytes. They are those of
     # :func:`visionshare.datasets.whole_preparation.prepared`, to the bit.
     shape = classifier.image_shape
     height, width = shape[:2]

@@ -93,7 +93,7 @@ def compile_and_link(
     sources: DeviceSources, target: Target, optimize: str = "speed", flags: Sequence[str] = ()
 ) -> tuple[bytes, bytes]:
     """Return a classifier linked with all that it calls."""
-    # and an object that holds its work's size. What is linked is what ``NAME_classify`` reaches,
+    # And an object that holds its work's size. What is linked is what ``NAME_classify`` reaches,
     # the compiler's own routines too.
     size = _WORK_SIZE.format(name=sources.name)
     with tempfile.TemporaryDirectory() as name:

@@ -260,7 +260,7 @@ def tapered_moments(
     V: np.ndarray, omega: np.ndarray, rings: np.ndarray, squares: np.ndarray, limits: np.ndarray
 ) -> np.ndarray:
     """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all tapered columns of some anchors."""
-    # float64.
+    # Float64.
     out = np.zeros((len(rings), limits.shape[1], V.shape[1], 3))
     run_kernel(_tapered_moments, len(rings), V, omega, rings, squares, limits, out)
     return out

@@ -159,7 +159,7 @@ class AnchorColumns(Columns):
 
     def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the anchors of columns, ascending."""
-        # and where the columns are among all of theirs. None stands for all columns in order.
+        # And where the columns are among all of theirs. None stands for all columns in order.
         n = len(self._rings)
         d = self.shape[1]
         if ids is None or (len(ids) == d and np.array_equal(ids, np.arange(d))):

@@ -72,7 +72,7 @@ def value_gradients(
     out: np.ndarray,
 ) -> None:
     """Add the gradients of Σ_if G_if x_if in the filters' values."""
-    # at offsets within their reach. The derivative of an absolute response is its sign, 0 where
+    # At offsets within their reach. The derivative of an absolute response is its sign, 0 where
     # it is 0; that of a maximum is that of the first of the largest responses.
     # images: (H·W, n), float32
     # filters: (n_filters, 2H − 1, 2W − 1), float32

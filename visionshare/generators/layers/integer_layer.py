@@ -26,7 +26,7 @@ _LARGEST_SIDE = 65536
 
 def as_bytes(images: np.ndarray) -> np.ndarray:
     """Return checked images as uint8."""
-    # floats from 0 to 1 become bytes, to the nearest, halves up.
+    # Floats from 0 to 1 become bytes, to the nearest, halves up.
     if images.dtype == np.uint8:
         return images
     scaled = np.floor(np.clip(images, 0, 1) * np.float32(255) + np.float32(0.5))

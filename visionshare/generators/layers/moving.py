@@ -45,7 +45,7 @@ class Moving(Protocol):
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int
     ) -> np.ndarray:
         """Round parameters and outputs from now on."""
-        # return the exponents of the output's channels.
+        # Return the exponents of the output's channels.
         ...
 
     def integers(self) -> IntegerLayer:

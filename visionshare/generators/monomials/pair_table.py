@@ -56,7 +56,7 @@ class PairTable:
 
 def by_two(integers: np.ndarray, bits: int) -> np.ndarray:
     """Return a table of two classes at a time, value after value."""
-    # of 4 bits in one byte, plus 8.
+    # Values of 4 bits share a byte; 8 is added to each.
     k, n = integers.shape
     even = np.zeros((k + k % 2, n), np.int64)
     even[:k] = integers

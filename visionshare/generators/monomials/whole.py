@@ -104,8 +104,8 @@ def _emit_all(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
 def _whole_weights(
     family: Monomials, weights: np.ndarray, order: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pairs (p, 2) of places i and j ≤ i, weights of features (k, n) and of pairs (k."""
-    # p). Pairs stand row after row, and all weights are of whole numbers of features, in the
+    """Return pairs of places (p, 2), weights of features (k, n) and of pairs (k, p)."""
+    # Pairs stand row after row, and all weights are of whole numbers of features, in the
     # order in which they are computed.
     n = family.base_.n_features_
     k = len(weights)

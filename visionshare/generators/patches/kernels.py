@@ -105,8 +105,8 @@ def _profiles(
     responses: np.ndarray,
     profiles: np.ndarray,
 ) -> None:
-    """Write, for each row mask, position x and template."""
-    # the maximum over y of response × mask. Four rows of responses at a time are computed and
+    """Write the maximum over y of response × mask per row mask, x and template."""
+    # The maximum over y of response × mask. Four rows of responses at a time are computed and
     # used by all masks while they are in the first cache.
     patches, responses, profiles = borrowed(patches), borrowed(responses), borrowed(profiles)
     masks, rows = borrowed(masks), ranges.shape[0]
@@ -235,8 +235,7 @@ def pool_columns(
     row_of: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write the columns of whole blocks of templates, each with all its masks."""
-    # for a few images.
+    """Write the columns of whole blocks of templates with all masks for a few images."""
     # images: (n, H, W, C), uint8 or float32
     # blocks: (n_blocks, q·q·C, 16), float32
     # row_masks, col_masks: (widths × grid, rows) and (widths × grid, cols)

@@ -11,7 +11,7 @@ __all__ = ["axis_masks", "mask_spans"]
 
 def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -> np.ndarray:
     """Return one-dimensional Gaussians."""
-    # centered on a grid and zero where they fall below a level.
+    # Centered on a grid and zero where they fall below a level.
     centers = (np.arange(grid) + 0.5) * positions / grid - 0.5
     distance = np.abs(np.arange(positions)[None] - centers[:, None])
     masks = []

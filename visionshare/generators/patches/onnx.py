@@ -17,7 +17,7 @@ __all__ = ["emit"]
 
 def emit(family: PatchTemplates, graph: Graph) -> str:
     """Return the chosen templates under their masks."""
-    # templates of one window are one convolution. The rows of a mask come before its columns, as
+    # Templates of one window are one convolution. The rows of a mask come before its columns, as
     # in the library: that rounds the same way.
     templates, windows, window_of, _ = template_windows(
         family.layout_, family.row_masks_, family.col_masks_

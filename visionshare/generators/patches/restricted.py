@@ -129,7 +129,7 @@ def added_templates_macs(
 
 def _pairs(windows: np.ndarray) -> np.ndarray:
     """Return windows by twos of the same rectangle, (n_pairs, 2) int64."""
-    # with −1 where one is left.
+    # With −1 where one is left.
     _, group = np.unique(windows, axis=0, return_inverse=True)
     pairs: list[tuple[int, int]] = []
     for g in range(int(group.max(initial=-1)) + 1):
@@ -140,7 +140,7 @@ def _pairs(windows: np.ndarray) -> np.ndarray:
 
 def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the strips of the padded image that windows (y0, y1, x0, x1) read."""
-    # and each rectangle. Both as in :class:`Tables`; a column of the padded image has ``column``
+    # And each rectangle. Both as in :class:`Tables`; a column of the padded image has ``column``
     # values.
     widths = windows[:, 3] - windows[:, 2] + q - 1
     strips, strip = np.unique(

@@ -25,7 +25,7 @@ class Mixture(NamedTuple):
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """Return the mixtures of values (n, …)."""
-        # whole numbers rounded, in their type, or floats. Bytes remain bytes: features see what
+        # Whole numbers rounded, in their type, or floats. Bytes remain bytes: features see what
         # they will see in use, whatever their families accept.
         shares = self.shares.astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
         mixed = shares * values + (1 - shares) * values[self.partners]

@@ -87,8 +87,8 @@ def check_parts(parts: Sequence[TuningPart], settings: FineTuning) -> np.ndarray
 
 
 def batch_bounds(sizes: np.ndarray, batch: int) -> np.ndarray:
-    """Return where each part's share of each step begins, and the last ends, (parts."""
-    # steps + 1). Each step has about ``batch`` images, of each part in proportion to what it has.
+    """Return where each part's share of each step begins, (parts, steps + 1)."""
+    # Steps + 1). Each step has about ``batch`` images, of each part in proportion to what it has.
     total = int(sizes.sum())
     ends = np.minimum(np.arange(-(-total // batch) + 1) * batch, total)
     return np.asarray(sizes[:, None] * ends // total)

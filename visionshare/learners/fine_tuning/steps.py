@@ -104,7 +104,7 @@ def tuned(
     group: ProcessGroup, parts: Mapping[int, TuningPart], tuning: Tuning, n_jobs: int
 ) -> Generator[Any, list[Epoch], None]:
     """Yield the run's identity."""
-    # sent the epochs so far, those that follow, then the classifier.
+    # Sent the epochs so far, those that follow, then the classifier.
     own = {i: TrainingPart(i, part, tuning.settings) for i, part in parts.items()}
     steps = Steps(tuning, own, group, n_jobs)
     history = list((yield steps.identity()))

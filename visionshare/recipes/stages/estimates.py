@@ -35,7 +35,7 @@ def tuning_bytes(
     classifier: CompactClassifier, settings: FineTuning, images: np.ndarray, deformed: bool
 ) -> float:
     """Return what fine-tuning needs."""
-    # the layers of a batch, and an epoch's copies of the images.
+    # The layers of a batch, and an epoch's copies of the images.
     batch = min(settings.batch, len(images)) * bytes_per_image(classifier.family)
     # The copies of an epoch are made while those of the last one are there.
     return batch + (2.0 * images.nbytes if deformed else 0)

@@ -84,7 +84,7 @@ def load_split(
     recipe: Recipe, data_dir: Path | None, jobs: int = 1, validates: bool = False
 ) -> SplitImages:
     """Return all training and test images of the recipe's data."""
-    # and where the latter come from.
+    # And where the latter come from.
     data, steps = recipe.data, preprocessing_of(recipe)
     _check_source(recipe)
     size = None if data.height is None or data.width is None else (data.height, data.width)

@@ -64,7 +64,7 @@ def add_together(
     source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
 ) -> None:
     """Add ``n`` entries, ``rows`` rows of ``length`` floats each."""
-    # to the rows that begin at ``to``. Whole vectors are read and written: a row of ``out`` must
+    # To the rows that begin at ``to``. Whole vectors are read and written: a row of ``out`` must
     # have room for them.
     read, written = borrowed(source.values), borrowed(out.values)
     starts, factors = borrowed(entries.starts), borrowed(entries.factors)

@@ -84,7 +84,7 @@ class UnitLayer(Fitted):
 
     def shares(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what weighted sums of units are of the inputs."""
-        # weights of inputs, and the rest. A unit is s · (Σ_i v_i x_i + b), where s is 1 or 0 of
+        # Weights of inputs, and the rest. A unit is s · (Σ_i v_i x_i + b), where s is 1 or 0 of
         # max(0, ·), and the sum itself of a square: s is taken as it is for these inputs, so that
         # each x_i has its share of the unit.
         sums = self.directions.astype(np.float64) @ values.astype(np.float64) + self.offsets

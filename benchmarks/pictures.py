@@ -39,7 +39,7 @@ from visionshare.files.durable import write_text
 from visionshare.image_classifier.augmenting import deformed
 from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe
-from visionshare.recipes.design.writing import toml_text
+from visionshare.recipes.writing import toml_text
 
 __all__ = ["PEER_NAMES", "comparison", "main", "rows"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from visionshare import CompactClassifier, Pixels, ShareBoost
 from visionshare.errors import InputError
-from visionshare.image_classifier.budget import DEFAULT_MACS, Limits
+from visionshare.image_classifier.budget import DEFAULT_MACS, Budget
 
 
 def _classifier():
@@ -14,24 +14,24 @@ def _classifier():
 
 
 def test_a_number_is_one_of_multiply_accumulates():
-    assert Limits.of(None) == Limits(DEFAULT_MACS)
-    assert Limits.of(500).macs == 500
-    assert Limits.of({"macs": 500, "bytes": 9}) == Limits(500, 9)
+    assert Budget.of(None) == Budget(DEFAULT_MACS)
+    assert Budget.of(500).macs == 500
+    assert Budget.of({"macs": 500, "bytes": 9}) == Budget(500, 9)
 
 
 @pytest.mark.parametrize("budget", [0, -1, True, "small", {}, {"flops": 3}, {"macs": np.inf}])
 def test_other_budgets_are_refused(budget):
     with pytest.raises(InputError, match="budget"):
-        Limits.of(budget)
+        Budget.of(budget)
 
 
 def test_what_a_classifier_is_allowed():
     model, images = _classifier(), np.zeros((5, 2, 2))
-    assert Limits(model.macs).allow(model, images)
-    assert not Limits(model.macs - 1).allow(model, images)
-    assert not Limits(None, model.nbytes - 1).allow(model, images)
-    assert Limits(None, None, 1e9).allow(model, images)
-    assert not Limits(None, None, 1e-9).allow(model, images)
+    assert Budget(model.macs).allows(model, images)
+    assert not Budget(model.macs - 1).allows(model, images)
+    assert not Budget(None, model.nbytes - 1).allows(model, images)
+    assert Budget(None, None, 1e9).allows(model, images)
+    assert not Budget(None, None, 1e-9).allows(model, images)
 
 
 def test_rounds_within_the_limits():
@@ -40,21 +40,17 @@ def test_rounds_within_the_limits():
     family = Pixels().fit(X)
     model = ShareBoost(rounds=5).fit(X, y).to_classifier(family)
     for t in range(1, 6):
-        assert Limits(model.at(t).macs).rounds(model, X) == t
-    assert Limits(model.at(1).macs - 1).rounds(model, X) == 0
-
-
-def test_members_share_the_limits():
-    assert Limits(900, 90, 3.0).part(3) == Limits(300, 30, 1.0)
+        assert Budget(model.at(t).macs).rounds(model, X) == t
+    assert Budget(model.at(1).macs - 1).rounds(model, X) == 0
 
 
 def test_microseconds_become_multiply_accumulates():
     model, images = _classifier(), np.zeros((5, 2, 2))
-    assert Limits(700).at_the_rate_of(model, images) == Limits(700)
-    assert Limits(None, None, 1e-9).at_the_rate_of(model, images).macs == 1
-    assert Limits(700, None, 1e9).at_the_rate_of(model, images).macs == 700
+    assert Budget(700).at_the_rate_of(model, images) == Budget(700)
+    assert Budget(None, None, 1e-9).at_the_rate_of(model, images).macs == 1
+    assert Budget(700, None, 1e9).at_the_rate_of(model, images).macs == 700
 
 
 def test_limits_are_said_in_words():
-    limits = Limits.of({"macs": 20_000, "flash": "1KiB"})
+    limits = Budget.of({"macs": 20_000, "flash": "1KiB"})
     assert str(limits) == "20,000 multiply-accumulates, 1,024 bytes of flash"

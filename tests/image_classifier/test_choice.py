@@ -3,22 +3,24 @@
 import numpy as np
 
 from visionshare.datasets import ImageSet
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
-from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.copies import two_parts
 from visionshare.image_classifier.proposals import Data
-from visionshare.image_classifier.trials import Trials
+from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.trials import ProposalLearner, Trials
 
 
 def test_the_temperature_is_of_a_training_as_long_as_the_last(pictures):
     images, names = pictures
     labels = np.unique(names, return_inverse=True)[1]
     training = ImageSet(images, labels, ("lying", "standing"), "bars")
-    choice = choose(training, Limits(3000), Options(augment=False))
+    learner = ProposalLearner(Data.of(training), training)
+    choice = choose(learner, Budget(3000), SearchSettings(augment=False))
     learning, held_out = two_parts(training, 0)
-    own = Data((9, 9, 1), len(learning), 2, choice.data.is_glyphs)
-    again = Trials(own, learning, held_out, 0, 1).run(choice.best.proposal, choice.epochs)
+    own = Data((9, 9, 1), len(learning), 2, learner.data.is_glyphs)
+    trials = Trials(ProposalLearner(own, learning), held_out)
+    (again,) = trials.run([choice.best.proposal], choice.epochs)
     assert choice.best.temperature == again.temperature
     # What is compared is shorter.
     assert choice.epochs > choice.best.epochs

@@ -8,32 +8,33 @@ from visionshare.datasets import ImageSet, load_dataset
 from visionshare.errors import BudgetError, InputError
 from visionshare.export.targets import flash, flash_bytes
 from visionshare.generators.layers.integers.numbers import Bits
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.proposals import Data, Proposal, structures, widest
+from visionshare.image_classifier.structure import flash_of
 from visionshare.recipes import train_images
-from visionshare.recipes.design.cost import flash_of
 from visionshare.recipes.reading import parse_recipe
 
 RASTERS = [(8, 8, 1), (28, 28, 1), (32, 32, 3)]
 BITS = Bits(4, 4)
+DATA = Data((9, 9, 1), 50, 2, False)
 
 
 def test_sizes_are_text_or_numbers():
-    assert Limits.of({"flash": "10KiB"}).flash == Limits.of({"flash": 10_240}).flash == 10_240
-    assert Limits.of({"bytes": "64KiB"}).nbytes == 65_536
+    assert Budget.of({"flash": "10KiB"}).flash == Budget.of({"flash": 10_240}).flash == 10_240
+    assert Budget.of({"bytes": "64KiB"}).nbytes == 65_536
     for budget in ({"flash": 0}, {"flash": "ten"}, {"macs": "10KiB"}, {"flash": True}):
         with pytest.raises(InputError, match="budget"):
-            Limits.of(budget)
+            Budget.of(budget)
 
 
 @pytest.mark.parametrize("raster", RASTERS)
 @pytest.mark.parametrize("size", [4096, 10_240])
 def test_structures_fit_into_flash_and_use_it(raster, size):
-    limits = Limits(flash=size)
-    found = [flash_of(s, raster, 10, BITS) for s in structures(raster, 10, limits, BITS)]
+    data, budget = Data(raster, 100, 10, False), Budget(flash=size)
+    found = [flash_of(s, raster, 10, BITS) for s in structures(data, budget, BITS)]
     assert len(found) == 3
     assert 0.5 * size < max(found) <= size
-    two, eight = (widest(raster, 10, limits, 1, bits=Bits(bits, 4)) for bits in (2, 8))
+    two, eight = (widest(data, budget, 1, Bits(bits, 4)) for bits in (2, 8))
     assert eight.layers[0].n_maps <= two.layers[0].n_maps
 
 
@@ -65,7 +66,7 @@ def test_what_cannot_fit_is_refused(pictures):
 
 def _recipe(n, max_flash, raster=(9, 9, 1)):
     data = Data(raster, n, 2, False)
-    structure = widest(data.raster, 2, Limits(flash=3000), 1, bits=BITS)
+    structure = widest(data, Budget(flash=3000), 1, BITS)
     return Proposal(structure, bits=BITS).recipe(data, epochs=2, max_flash=max_flash)
 
 
@@ -88,6 +89,6 @@ def test_a_recipe_leaves_rounds_out_until_it_fits(pictures, monkeypatch):
 
 def test_members_have_no_flash():
     with pytest.raises(ValueError, match="max_flash"):
-        Proposal(widest((9, 9, 1), 2, Limits(), 1), bits=BITS, members=2).recipe(
-            Data((9, 9, 1), 50, 2, False), epochs=2, max_flash=9000
+        Proposal(widest(DATA, Budget(), 1), bits=BITS, members=2).recipe(
+            DATA, epochs=2, max_flash=9000
         )

@@ -6,34 +6,47 @@ import pytest
 from visionshare.datasets import Augmentation, ImageSet
 from visionshare.errors import InputError
 from visionshare.image_classifier import augmenting
-from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
+from visionshare.image_classifier.budget import Budget
+from visionshare.image_classifier.proposals import (
+    Data,
+    Greedy,
+    Proposal,
+    are_glyphs,
+    structures,
+    widest,
+)
+from visionshare.image_classifier.structure import cost_of
 from visionshare.recipes import train_images
-from visionshare.recipes.design.cost import cost_of
 
 RASTERS = [(8, 8, 1), (16, 12, 1), (28, 28, 1), (32, 32, 3), (48, 48, 1), (40, 48, 3)]
 
 
+def _data(raster):
+    return Data(raster, 100, 10, False)
+
+
 @pytest.mark.parametrize("raster", RASTERS)
-@pytest.mark.parametrize("limits", [Limits(20_000), Limits(1_000_000), Limits(None, 30_000)])
-def test_structures_fit_images_and_limits(raster, limits):
-    for structure in structures(raster, 10, limits):
+@pytest.mark.parametrize("budget", [Budget(20_000), Budget(1_000_000), Budget(None, 30_000)])
+def test_structures_fit_images_and_budget(raster, budget):
+    for structure in structures(_data(raster), budget):
         assert structure.fits(raster)
         cost = cost_of(structure, raster, 10)
-        assert limits.macs is None or cost.macs <= limits.macs
-        assert limits.nbytes is None or cost.nbytes <= limits.nbytes
+        assert budget.macs is None or cost.macs <= budget.macs
+        assert budget.nbytes is None or cost.nbytes <= budget.nbytes
 
 
 @pytest.mark.parametrize("raster", RASTERS)
 def test_a_usual_budget_has_three_layers(raster):
-    assert [len(s.layers) for s in structures(raster, 10, Limits())][:2] == [2, 1]
+    assert [len(s.layers) for s in structures(_data(raster), Budget())][:2] == [2, 1]
 
 
 def test_more_is_wider():
-    some, more = (widest((28, 28, 1), 10, Limits(macs), 2) for macs in (50_000, 500_000))
+    data = _data((28, 28, 1))
+    some, more = (widest(data, Budget(macs), 2) for macs in (50_000, 500_000))
     assert some.layers[0].n_maps < more.layers[0].n_maps
-    assert widest((28, 28, 1), 10, Limits(10), 2) is None
-    assert widest((3, 3, 1), 10, Limits(), 0) is None
+    assert str(widest(data, Budget(200_000), 2)).startswith("7 maps 3x3/2, 14 maps 3x3/2, 42 temp")
+    assert widest(data, Budget(10), 2) is None
+    assert widest(_data((3, 3, 1)), Budget(), 0) is None
 
 
 @pytest.mark.parametrize("head", ["linear", "hidden"])
@@ -41,18 +54,18 @@ def test_means_keep_within_bytes(pictures, head):
     """Also the bytes that say of each feature which member has it."""
     images, names = pictures
     training = ImageSet(images, np.unique(names, return_inverse=True)[1], ("a", "b"), "bars")
-    data, limits = Data((9, 9, 1), len(images), 2, False), Limits(None, 12_000)
+    data, budget = Data.of(training), Budget(None, 12_000)
     units = {} if head == "linear" else {"head": head, "n_units": 4}
-    structure = widest(data.raster, 2, limits, 1, members=3, **units)
+    structure = widest(data, budget, 1, members=3, **units)
     mean = train_images(Proposal(structure, members=3).recipe(data, epochs=1), training)
     cost = cost_of(structure, data.raster, 2, members=3)
-    assert 0.95 * cost.nbytes < mean.nbytes <= cost.nbytes <= limits.nbytes
+    assert 0.95 * cost.nbytes < mean.nbytes <= cost.nbytes <= budget.nbytes
     assert mean.macs == cost.macs
 
 
 def test_recipes_say_what_is_trained():
     data = Data((28, 28, 1), 5000, 10, True)
-    structure = widest(data.raster, 10, Limits(100_000), 2)
+    structure = widest(data, Budget(100_000), 2)
     copies, words = augmenting.deformed(data)
     proposal = Proposal(structure, copies, words, members=2)
     recipe = proposal.recipe(data, epochs=7, seed=3, class_weight="balanced")
@@ -88,7 +101,7 @@ def test_glyphs_are_known():
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, (20, 12, 12), np.uint8)
     ink = np.pad(noise[:, 2:-2, 2:-2], ((0, 0), (2, 2), (2, 2)))
-    assert augmenting.are_glyphs(ink)
-    assert augmenting.are_glyphs(255 - ink)
-    assert not augmenting.are_glyphs(noise)
-    assert not augmenting.are_glyphs(np.zeros((5, 8, 8, 3), np.uint8))
+    assert are_glyphs(ink)
+    assert are_glyphs(255 - ink)
+    assert not are_glyphs(noise)
+    assert not are_glyphs(np.zeros((5, 8, 8, 3), np.uint8))

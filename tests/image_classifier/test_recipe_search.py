@@ -7,22 +7,22 @@ import pytest
 from PIL import Image
 
 from visionshare.errors import InputError, RecipeError
-from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.choosing import Options
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.recipe_search import (
     CHOSEN,
     check_settings,
     kept_recipe,
     search_recipe,
 )
-from visionshare.image_classifier.trials import Trials
+from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.trials import ProposalLearner
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.folder import run_folder
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 from visionshare.recipes.stages.images import load_split
 
 # Pixels leave a search nothing to cluster: what is tested is what is kept of it.
-LIMITS, QUICK = Limits(20_000), Options(features="pixels")
+LIMITS, QUICK = Budget(20_000), SearchSettings(features="pixels")
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def base(tmp_path, bars):
 
 def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     told = []
-    options = Options(features="pixels", tried=told.append)
+    options = SearchSettings(features="pixels", tried=told.append)
     found = search_recipe(base, tmp_path / "out", LIMITS, options)
     assert told == found.choice.trials
     assert len(told) == 1
     # A fifth of the pictures tests: neither trials nor the choice have seen it.
-    assert found.choice.data.n == 32
+    assert found.choice.learner.data.n == 32
     recipe = load_recipe(tmp_path / "out" / CHOSEN)
     assert recipe == found.recipe
     assert (recipe.data, recipe.preprocessing) == (base.data, base.preprocessing)
@@ -80,7 +80,7 @@ def test_what_was_chosen_is_taken_up(tmp_path, base):
     assert kept.store.memory == "1GiB"
     assert kept.model_copy(update={"store": found.recipe.store}) == found.recipe
     with pytest.raises(RecipeError, match="another budget"):
-        kept_recipe(base, out, Limits(30_000))
+        kept_recipe(base, out, Budget(30_000))
     with pytest.raises(RecipeError, match="other options"):
         kept_recipe(base.model_copy(update={"seed": 3}), out, LIMITS)
 
@@ -96,19 +96,19 @@ def _stop(trial):
 def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, base, monkeypatch):
     whole = search_recipe(base, tmp_path / "whole", LIMITS, QUICK)
     out = tmp_path / "out"
-    stopping = Options(features="pixels", tried=_stop)
+    stopping = SearchSettings(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     kept = sorted((out / "trials").glob("*.safetensors"))
     assert len(kept) == 1
     learned = []
-    train_trial = Trials.train
+    learn = ProposalLearner.member
 
-    def counted(self, proposal, epochs):
+    def counted(self, proposal, *others):
         learned.append(proposal)
-        return train_trial(self, proposal, epochs)
+        return learn(self, proposal, *others)
 
-    monkeypatch.setattr(Trials, "train", counted)
+    monkeypatch.setattr(ProposalLearner, "member", counted)
     found = search_recipe(base, out, LIMITS, QUICK, resume=True)
     assert learned == []
     np.testing.assert_array_equal(found.choice.best.doubts, whole.choice.best.doubts)
@@ -118,7 +118,7 @@ def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, bas
 
 def test_a_broken_trial_is_made_again(tmp_path, base):
     out = tmp_path / "out"
-    stopping = Options(features="pixels", tried=_stop)
+    stopping = SearchSettings(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     (kept,) = (out / "trials").glob("*.safetensors")
@@ -131,7 +131,7 @@ def test_a_broken_trial_is_made_again(tmp_path, base):
 def test_without_resume_a_search_begins_anew(tmp_path, base):
     out = tmp_path / "out"
     search_recipe(base, out, LIMITS, QUICK)
-    stopping = Options(features="pixels", tried=_stop)
+    stopping = SearchSettings(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     assert kept_recipe(base, out, LIMITS) is None

@@ -8,7 +8,6 @@ import typer
 
 from visionshare.cli import (
     data,
-    design,
     evaluation,
     explanation,
     export,
@@ -40,7 +39,6 @@ app = Commands(
 for part in (
     training,
     samples,
-    design,
     evaluation,
     prediction,
     explanation,

@@ -143,11 +143,9 @@ def _notices_told() -> Iterator[None]:
 
 
 def _stopped(arguments: list[str], ended: list[int]) -> int:
-    hints = {
-        "train": "; the same command with --resume resumes it",
-        "design": "; the same command resumes it",
-    }
-    hint = hints.get(_command_of(arguments), "")
+    hint = ""
+    if _command_of(arguments) == "train":
+        hint = "; the same command with --resume resumes it"
     sys.stderr.write(f"stopped{hint}\n")
     return _TERMINATED if ended else _INTERRUPTED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from visionshare.cli.cautions import warn_near_majority, warn_of_one_trial
 from visionshare.cli.quantities import budget_limits, seconds_of
@@ -23,7 +23,7 @@ __all__ = ["SearchOptions", "chosen_recipe"]
 class SearchOptions:
     """What a user says of the search."""
 
-    budget: dict[str, float] | None = None
+    budget: Any = None
     seconds: float | None = None
     size: str | None = field(default=None, compare=False)
     begun: float = field(default_factory=time.perf_counter, compare=False)
@@ -45,21 +45,29 @@ class SearchOptions:
 
 
 def chosen_recipe(
-    base: Recipe, out: Path, options: SearchOptions, resume: bool, jobs: int
+    base: Recipe,
+    out: Path,
+    options: SearchOptions,
+    resume: bool,
+    jobs: int,
+    data_dir: Path | None = None,
+    client: Any = None,
 ) -> Recipe:
     """Return the recipe that a search chooses; say what it tries, what it chose and why."""
-    from visionshare.image_classifier.budget import Limits
-    from visionshare.image_classifier.choosing import Options
+    from visionshare.image_classifier.budget import Budget
     from visionshare.image_classifier.recipe_search import CHOSEN, kept_recipe, search_recipe
+    from visionshare.image_classifier.state import SearchSettings
 
-    limits = Limits.of(options.budget)
-    kept = kept_recipe(base, out, limits) if resume else None
+    budget = Budget.of(options.budget)
+    kept = kept_recipe(base, out, budget) if resume else None
     if kept is not None:
         say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
     say("search       trials are compared on pictures that they do not learn from")
-    settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
-    found = search_recipe(base, out, limits, settings, jobs, resume)
+    settings = SearchSettings(
+        seconds=options.seconds, begun=options.begun, tried=_say_trial, client=client
+    )
+    found = search_recipe(base, out, budget, settings, jobs, resume, data_dir)
     _say_choice(found)
     bounds = options.given if options.size is None else [*options.given, "--size"]
     warn_of_one_trial(found.choice, bounds)

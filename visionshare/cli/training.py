@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,7 +181,12 @@ def train(
             # While features are fitted here, the workers load what they will need.
             warm_workers(client)
         if is_own and recipe is None and not names_storage(pipeline):
-            chosen = chosen_recipe(chosen, local_place(place), search, resume, n_jobs)
+            chosen = chosen_recipe(
+                chosen, local_place(place), search, resume, n_jobs, client=client
+            )
+        elif chosen.search is not None:
+            search = replace(search, budget=chosen.search.budget, seconds=chosen.search.time)
+            chosen = chosen_recipe(chosen, local_place(place), search, resume, n_jobs, data, client)
         result = run(
             chosen, place, data, n_jobs, resume, learning_curve=learning_curve, client=client
         )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from visionshare.datasets import Augmentation
 from visionshare.errors import InputError
 from visionshare.image_classifier.proposals import Data
 
-__all__ = ["are_glyphs", "colored", "deformed", "mirrored", "option", "shifted"]
+__all__ = ["colored", "deformed", "mirrored", "option", "shifted"]
 
 Named = tuple[Augmentation, str]
 _STILL: dict[str, Any] = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
@@ -64,16 +62,3 @@ def colored(augmentation: Augmentation | None, words: str) -> Named:
     if augmentation is None:
         return Augmentation(**_STILL, **changes), "colors"
     return replace(augmentation, **changes), f"{words}, colors"
-
-
-def are_glyphs(images: np.ndarray) -> bool:
-    """Return whether gray images show ink on plain paper."""
-    # Most of their borders are of one value.
-    if images.ndim != 3 or min(images.shape[1:]) < 4:
-        return False
-    some = images[:: max(1, len(images) // 500)].astype(np.float32)
-    sides = [some[:, 0], some[:, -1], some[:, 1:-1, 0], some[:, 1:-1, -1]]
-    border = np.concatenate(sides, axis=1)
-    paper = np.median(border, axis=1, keepdims=True)
-    plain = np.mean(np.abs(border - paper) < 26, axis=1)
-    return bool(np.mean(plain > 0.7) > 0.8)

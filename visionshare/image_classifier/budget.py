@@ -15,12 +15,10 @@ from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.export.targets.flash import flash_bytes
 from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.image_classifier.structure import Structure, cost_of, flash_of
 from visionshare.machine.resources import parse_size
-from visionshare.recipes import Budget
-from visionshare.recipes.design.cost import cost_of, flash_of
-from visionshare.recipes.design.structure import Structure
 
-__all__ = ["DEFAULT_MACS", "Limits"]
+__all__ = ["DEFAULT_MACS", "Budget"]
 
 #: Multiply-accumulates per image where no budget is given.
 DEFAULT_MACS = 1_000_000
@@ -33,7 +31,7 @@ _CAUTION = 0.8
 
 
 @dataclass(frozen=True)
-class Limits:
+class Budget:
     """Limits of what a classifier costs; None where there is none.
 
     Attributes
@@ -46,9 +44,9 @@ class Limits:
 
     Examples
     --------
-    >>> Limits.of({"flash": "10KiB"})
-    Limits(macs=1000000, nbytes=None, microseconds=None, flash=10240)
-    >>> Limits.of(200_000).macs
+    >>> Budget.of({"flash": "10KiB"})
+    Budget(macs=1000000, nbytes=None, microseconds=None, flash=10240)
+    >>> Budget.of(200_000).macs
     200000
     """
 
@@ -58,41 +56,31 @@ class Limits:
     flash: int | None = None
 
     @staticmethod
-    def of(budget: Any) -> Limits:
-        """Return the limits that a budget says.
+    def of(given: Any) -> Budget:
+        """Return the budget that a user says.
 
         Raises
         ------
         InputError
             If it is none.
         """
-        if budget is None:
-            return Limits()
-        table = budget if isinstance(budget, Mapping) else {"macs": budget}
+        if given is None:
+            return Budget()
+        table = dict(given) if isinstance(given, Mapping) else {"macs": given}
         if not table or not set(table) <= set(_NAMES):
-            raise InputError("budget", budget, _ACCEPTED)
-        table = {
-            name: parse_size(limit, "budget")
-            if isinstance(limit, str) and name in _SIZES
-            else limit
-            for name, limit in table.items()
-        }
+            raise InputError("budget", given, _ACCEPTED)
         for name, limit in table.items():
-            number = isinstance(limit, Real) and not isinstance(limit, bool)
-            if not number or not 1e-3 <= float(limit) < math.inf:
-                raise InputError("budget", budget, f"{_ACCEPTED}; {name} above 0")
-        macs = int(table["macs"]) if "macs" in table else DEFAULT_MACS
-        nbytes = int(table["bytes"]) if "bytes" in table else None
-        microseconds = table.get("microseconds")
-        flash = int(table["flash"]) if "flash" in table else None
-        return Limits(macs, nbytes, None if microseconds is None else float(microseconds), flash)
-
-    @property
-    def budget(self) -> Budget:
-        """The limits that a structure can be compared with before anything is learned."""
-        # Less than 1 is no limit of a budget, and nothing costs as little.
-        macs, nbytes = (None if v is None else max(1, v) for v in (self.macs, self.nbytes))
-        return Budget(macs=macs, nbytes=nbytes)
+            if isinstance(limit, str) and name in _SIZES:
+                table[name] = limit = parse_size(limit, "budget")
+            is_number = isinstance(limit, Real) and not isinstance(limit, bool)
+            if not is_number or not 1e-3 <= float(limit) < math.inf:
+                raise InputError("budget", given, f"{_ACCEPTED}; {name} above 0")
+        return Budget(
+            macs=int(table.get("macs", DEFAULT_MACS)),
+            nbytes=int(table["bytes"]) if "bytes" in table else None,
+            microseconds=float(table["microseconds"]) if "microseconds" in table else None,
+            flash=int(table["flash"]) if "flash" in table else None,
+        )
 
     def __str__(self) -> str:
         """Return the limits in words."""
@@ -104,35 +92,30 @@ class Limits:
         )
         return ", ".join(f"{limit:,} {what}" for limit, what in limits if limit is not None)
 
-    def part(self, n: int) -> Limits:
-        """Return what each of ``n`` members of a classifier may cost."""
-        nbytes = None if self.nbytes is None else self.nbytes // n
-        microseconds = None if self.microseconds is None else self.microseconds / n
-        macs = None if self.macs is None else self.macs // n
-        return Limits(macs, nbytes, microseconds, self.flash)
-
-    def hold(
+    def use(
         self,
         structure: Structure,
         raster: tuple[int, int, int],
         n_classes: int,
         bits: Bits | None = None,
         members: int = 1,
-    ) -> bool:
-        """Return whether a structure, in few bits where any are given, keeps within the limits.
+    ) -> float:
+        """Return the largest fraction of a limit that a structure costs: above 1 is too much.
 
         Of several members, whose scores have the mean, it is the structure of each. Microseconds
-        are not known before anything is learned.
+        are not known before anything is learned, and flash is that of a classifier in few bits.
         """
-        cost = cost_of(structure, raster, n_classes, members=members)
-        use = self.budget.use(cost)
-        if use is not None and use > 1:
-            return False
-        if self.flash is None or bits is None:
-            return True
-        return flash_of(structure, raster, n_classes, bits) <= self.flash
+        cost = cost_of(structure, raster, n_classes, members)
+        parts = [0.0]
+        if self.macs is not None:
+            parts.append(cost.macs / max(1, self.macs))
+        if self.nbytes is not None:
+            parts.append(cost.nbytes / max(1, self.nbytes))
+        if self.flash is not None and bits is not None:
+            parts.append(flash_of(structure, raster, n_classes, bits) / self.flash)
+        return max(parts)
 
-    def allow(self, classifier: CompactClassifier, images: np.ndarray) -> bool:
+    def allows(self, classifier: CompactClassifier, images: np.ndarray) -> bool:
         """Return whether a classifier keeps within the limits."""
         if self.macs is not None and classifier.macs > self.macs:
             return False
@@ -144,10 +127,14 @@ class Limits:
 
     def rounds(self, classifier: CompactClassifier, images: np.ndarray) -> int:
         """Return how many rounds of a greedy search keep within the limits: 0 if none do."""
-        most, beyond = 0, len(classifier.path) + 1
+        most = 0
+        beyond = len(classifier.path) + 1
         while beyond - most > 1:
-            t = (most + beyond) // 2
-            most, beyond = (t, beyond) if self.allow(classifier.at(t), images) else (most, t)
+            middle = (most + beyond) // 2
+            if self.allows(classifier.at(middle), images):
+                most = middle
+            else:
+                beyond = middle
         return most
 
     def rounds_or_error(self, classifier: CompactClassifier, images: np.ndarray) -> int:
@@ -164,8 +151,8 @@ class Limits:
             raise InputError("budget", str(self), accepted)
         return rounds
 
-    def at_the_rate_of(self, classifier: CompactClassifier, images: np.ndarray) -> Limits:
-        """Return limits whose multiply-accumulates take no longer than the microseconds say."""
+    def at_the_rate_of(self, classifier: CompactClassifier, images: np.ndarray) -> Budget:
+        """Return a budget whose multiply-accumulates take no longer than the microseconds say."""
         if self.microseconds is None:
             return self
         each = microseconds_of(classifier, images) / max(1, classifier.macs)

@@ -1,42 +1,50 @@
-"""From training images to the choice: the best proposal, and the recipe that learns it from all."""
+"""From training images to the choice: the best proposal, and how it is learned from all images."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from visionshare.datasets import ImageSet, Preprocessing
+from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
-from visionshare.image_classifier.augmenting import are_glyphs
-from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.choosing import Options, Search
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.copies import two_parts
 from visionshare.image_classifier.kept_trials import KeptTrials
-from visionshare.image_classifier.proposals import Data
-from visionshare.image_classifier.trials import Trial, Trials
+from visionshare.image_classifier.search import search
+from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
 
 __all__ = ["Choice", "choose"]
 
-# Images that a training as long as the last one learns from, to see how sure it is.
-_CALIBRATING = 5000
-
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search chose."""
+    """What a search chose.
+
+    Attributes
+    ----------
+    best : Trial
+    trials : list of Trial
+        All of them.
+    learner : ProposalLearner
+        Of all training images.
+    epochs : int
+        In which it learns the best.
+    is_honest : bool
+        Whether trials were compared on images that they did not learn from.
+    majority : tuple of str and float
+        The commonest class of the images that trials are compared on, and the error rate of always
+        answering it.
+    """
 
     best: Trial
     trials: list[Trial]
-    data: Data
+    learner: ProposalLearner
     epochs: int
-    seed: int
-    class_weight: dict[Any, float] | str | None
     is_honest: bool
-    max_flash: int | None = None
     majority: tuple[str, float] = ("", 0.0)
 
     @property
@@ -44,55 +52,71 @@ class Choice:
         """Fraction of wrong held-out images, the least of several; NaN where none were held out."""
         return self.best.error if self.is_honest else math.nan
 
-    def recipe(self, preprocessing: Preprocessing | None = None) -> Recipe:
-        """Return the recipe that learns the best from all training images."""
-        return self.best.proposal.recipe(
-            self.data,
-            epochs=self.epochs,
-            seed=self.seed,
-            class_weight=self.class_weight,
-            preprocessing=preprocessing,
-            max_flash=self.max_flash,
-        )
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that learns the best from all training images."""
+        return self.learner.recipe(self.best.proposal, self.epochs)
 
 
 def choose(
-    training: ImageSet,
-    limits: Limits,
-    options: Options,
-    seed: int = 0,
-    n_jobs: int = 1,
-    class_weight: dict[Any, float] | str | None = None,
-    kept: KeptTrials | None = None,
+    learner: ProposalLearner,
+    budget: Budget,
+    settings: SearchSettings,
     validation: ImageSet | None = None,
+    kept: KeptTrials | None = None,
 ) -> Choice:
-    """Search for what learns best from images and keeps within limits."""
-    images, shape = training.images, training.images.shape[1:]
-    if limits.flash is not None:
-        _check_whole(options, images)
-    raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
-    data = Data(raster, len(images), len(training.classes), are_glyphs(images))
-    learning, held_out = two_parts(training, seed, validation)
+    """Search for what learns best from images and keeps within a budget.
+
+    Parameters
+    ----------
+    learner : ProposalLearner
+        Of all training images.
+    budget : Budget
+    settings : SearchSettings
+    validation : ImageSet, optional
+        Images that trials are compared on; a part of the training images when omitted.
+    kept : KeptTrials, optional
+        Those of a search that was stopped, and where new ones are kept.
+
+    Raises
+    ------
+    InputError
+        If nothing keeps within the budget.
+    """
+    training, data = learner.images, learner.data
+    if budget.flash is not None:
+        _check_whole(settings, training.images)
+    learner = replace(learner, max_flash=budget.flash)
+    # 1) images to learn from, and others to compare by
+    limits = (settings.n_learning_longer, settings.n_compared)
+    learning, held_out = two_parts(training, learner.seed, validation, *limits)
     is_honest = len(held_out) > 0
     if not is_honest:
         held_out = learning
-    own = Data(raster, len(learning), data.n_classes, data.is_glyphs)
-    trials = Trials(own, learning, held_out, seed, n_jobs, class_weight, kept)
-    search = Search(data, trials, limits, options, seed)
-    best = search.run()
-    epochs, flash = data.epochs, limits.flash
+    # 2) search
+    part = replace(
+        learner, data=replace(data, n=len(learning)), images=learning,
+        preprocessing=None, max_flash=None,
+    )  # fmt: skip
+    trials = Trials(part, held_out, settings.client, kept)
+    state = SearchState.of(data, trials, budget, settings)
+    best = search(state)
+    # 3) how many epochs is there time for? how sure is a classifier after as many?
+    has_structure = best.proposal.structure is not None
     # Greedy trials are as long as the last training, and whole numbers have scales of their own.
-    calibrates = is_honest and best.proposal.structure is not None and flash is None
-    calibrating = search.trials.fewer(_CALIBRATING)
-    if options.seconds is not None and best.proposal.structure is not None:
-        seen = data.n + calibrates * len(calibrating.learning)
-        times = seen / len(search.trials.learning)
-        epochs = _affordable(best, search.done, options.left, times, epochs)
+    calibrates = is_honest and has_structure and budget.flash is None
+    calibrating = state.trials.fewer(settings.n_calibrating)
+    epochs = data.epochs
+    if settings.seconds is not None and has_structure:
+        seen = data.n + calibrates * calibrating.n
+        epochs = _affordable(best, state, seen / state.trials.n)
     if calibrates:
         # The longer a classifier learns, the surer it is: a short trial says too little of it.
-        best = replace(best, temperature=calibrating.run(best.proposal, epochs).temperature)
-    majority = _majority(held_out)
-    return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash, majority)
+        (calibrated,) = calibrating.run([best.proposal], epochs)
+        if not isinstance(calibrated, Trial):
+            raise calibrated
+        best = replace(best, temperature=calibrated.temperature)
+    return Choice(best, state.done, learner, epochs, is_honest, _majority(held_out))
 
 
 def _majority(images: ImageSet) -> tuple[str, float]:
@@ -101,18 +125,19 @@ def _majority(images: ImageSet) -> tuple[str, float]:
     return images.classes[int(counts.argmax())], 1 - float(counts.max()) / len(images)
 
 
-def _affordable(best: Trial, done: list[Trial], left: float, times: float, most: int) -> int:
+def _affordable(best: Trial, state: SearchState, times: float) -> int:
     """Return the epochs on so many times a trial's images that the seconds which are left allow."""
     # Features are chosen once more by each member; a trial may have found them chosen.
-    choosing = best.proposal.members * max(trial.choosing for trial in done)
+    choosing = best.proposal.members * max(trial.choosing for trial in state.done)
     per_epoch = times * max(best.seconds - best.choosing, 1e-6) / max(1, best.epochs)
-    return int(np.clip((0.9 * left - choosing) / per_epoch, 1, most))
+    epochs = (0.9 * state.settings.left - choosing) / per_epoch
+    return int(np.clip(epochs, 1, state.data.epochs))
 
 
-def _check_whole(options: Options, images: np.ndarray) -> None:
+def _check_whole(settings: SearchSettings, images: np.ndarray) -> None:
     """Check that there is something to learn in whole numbers."""
-    if options.features != "auto":
+    if settings.features != "auto":
         accepted = "'auto' where flash is limited: chosen features of a pool have floats"
-        raise InputError("features", options.features, accepted)
+        raise InputError("features", settings.features, accepted)
     if images.ndim == 2:
         raise InputError("budget", "flash, of vectors", "flash of classifiers of images")

@@ -15,9 +15,6 @@ from visionshare.errors import InputError
 
 __all__ = ["held_out_mask", "two_parts"]
 
-# Images that trials learn from, and that they are compared on, at most.
-_LEARNING, _COMPARING = 20_000, 5000
-
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Return a mask (n,) of a random fraction of each class, copies together."""
@@ -37,7 +34,11 @@ def _entries(images: Any) -> Iterable[Any]:
 
 
 def two_parts(
-    training: ImageSet, seed: int, validation: ImageSet | None = None
+    training: ImageSet,
+    seed: int,
+    validation: ImageSet | None = None,
+    most_learning: int = 20_000,
+    most_compared: int = 5000,
 ) -> tuple[ImageSet, ImageSet]:
     """Return images to learn from, and some of each class to compare by."""
     # These are the validation images, or held out from the training images where there are none;
@@ -49,8 +50,8 @@ def two_parts(
         validation = training
         compares = held_out_mask(training.images, training.labels, fraction, seed)
         learns = ~compares
-    learning = _at_most(training, learns, _LEARNING, seed)
-    return learning, _at_most(validation, compares, _COMPARING, seed)
+    learning = _at_most(training, learns, most_learning, seed)
+    return learning, _at_most(validation, compares, most_compared, seed)
 
 
 def _at_most(images: ImageSet, mask: np.ndarray, most: int, seed: int) -> ImageSet:

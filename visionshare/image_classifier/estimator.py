@@ -22,23 +22,25 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake, as_rasters
+from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.augmenting import option
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
-from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.display import html_of, summary_of
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
-from visionshare.image_classifier.proposals import Greedy
-from visionshare.image_classifier.trials import learn_from_family, table
+from visionshare.image_classifier.proposals import Data, Greedy
+from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.examples import classes_and_numbers
 from visionshare.machine.resources import resolve_jobs
-from visionshare.recipes import train_images
-from visionshare.recipes.design.writing import toml_text
+from visionshare.recipes.pools import read_pool
 from visionshare.recipes.reading import parse_recipe
+from visionshare.recipes.schema import FeaturePart
+from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
 __all__ = ["ImageClassifier"]
@@ -88,6 +90,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ``time`` or microseconds are limited: then it depends on the clock.
     n_jobs : int, default -1
         Threads; -1 for all cores.
+    cluster : str or distributed.Client, optional
+        Dask cluster whose workers learn trials and members, each on one worker, with the same
+        results: an address such as "tcp://host:8786", or a client, which cannot be cloned.
 
     Attributes
     ----------
@@ -142,6 +147,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         class_weight: dict[Any, float] | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
+        cluster: Any = None,
     ) -> None:
         self.features = features
         self.budget = budget
@@ -152,6 +158,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cluster = cluster
 
     def fit(self, images: Any, y: Any) -> ImageClassifier:
         """Choose and learn a classifier.
@@ -173,35 +180,64 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If a picture file cannot be read.
         """
-        options, limits, seed = self._options(), Limits.of(self.budget), self._seed()
+        settings = self._settings()
+        budget = Budget.of(self.budget)
         jobs = resolve_jobs(self.n_jobs)
+        # 1) images of bytes, and labels as numbers
         # What is made for images of their size, or for small cores, sees them as they are.
-        enlarged = self.features == "auto" and limits.flash is None
+        enlarged = self.features == "auto" and budget.flash is None
         rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1)
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
-        self._learn(training, intake, options, limits, seed, jobs)
+        preprocessing = Preprocessing() if intake is None else intake.preprocessing
+        learner = ProposalLearner(
+            Data.of(training),
+            training,
+            self._seed(),
+            jobs,
+            self._weights_of_numbers(),
+            preprocessing,
+        )
+        address = self.cluster if isinstance(self.cluster, str) else None
+        with cluster_client(scheduler=address) as client:
+            # 2) search, then learn the best from all images
+            settings = replace(settings, client=client or self.cluster)
+            choice = choose(learner, budget, settings)
+            learned = self._refit(choice, budget, settings.client)
+        self.search_results_ = table(choice.trials, choice.best.proposal)
+        self.validation_error_ = choice.error
+        # 3) the classifier takes images as they were given, and returns their labels
+        self.classifier_ = replace(
+            learned,
+            classes=self.classes_,
+            temperature=choice.best.temperature,
+            exit_rule=None,
+            preprocessing=preprocessing,
+            values=None if intake is None else intake.values,
+        )
+        self.image_shape_ = self.classifier_.image_shape
         return self
 
-    def _options(self) -> Options:
-        """Return the options of the search, checked."""
+    def _settings(self) -> SearchSettings:
+        """Return the settings of the search, checked."""
         if not isinstance(self.features, (str, FeatureFamily)):
             accepted = "'auto', the name of a pool, or a family such as GaborBank()"
             raise InputError("features", self.features, accepted)
+        if isinstance(self.features, str) and self.features != "auto":
+            read_pool(FeaturePart(pool=self.features), 0).check_parameters()
         seconds = self.time
         if seconds is not None:
-            number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-            if not number or not 0 < float(seconds) < math.inf:
+            is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+            if not is_number or not 0 < float(seconds) < math.inf:
                 raise InputError("time", seconds, "seconds above 0, or None")
         check_class_weight(self.class_weight)
-        if isinstance(self.features, str) and self.features != "auto":
-            from visionshare.recipes.pools import read_pool
-            from visionshare.recipes.schema import FeaturePart
-
-            read_pool(FeaturePart(pool=self.features), 0).check_parameters()
-        return Options(self.features, option(self.augment), seconds)
+        is_cluster = isinstance(self.cluster, str) or hasattr(self.cluster, "submit")
+        if self.cluster is not None and not is_cluster:
+            accepted = 'an address such as "tcp://host:8786", a distributed.Client, or None'
+            raise InputError("cluster", self.cluster, accepted)
+        return SearchSettings(self.features, option(self.augment), seconds)
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""
@@ -243,48 +279,22 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
                     delattr(self, name)
         return rasters, y, intake
 
-    def _learn(
-        self,
-        training: ImageSet,
-        intake: Intake | None,
-        options: Options,
-        limits: Limits,
-        seed: int,
-        jobs: int,
-    ) -> None:
-        preprocessing = Preprocessing() if intake is None else intake.preprocessing
-        weights = self._weights_of_numbers()
-        choice = choose(training, limits, options, seed, jobs, weights)
-        self.search_results_ = table(choice.trials, choice.best.proposal)
-        self.validation_error_ = choice.error
-        _logger.info("chosen: %s", choice.best.proposal)
-        learned = self._refit(choice, training, preprocessing, jobs)
-        if isinstance(choice.best.proposal.features, Greedy):
-            # From all images other features may be chosen, which cost more.
-            learned = learned.at(limits.rounds_or_error(learned, training.images))
-        self.classifier_ = replace(
-            learned,
-            classes=self.classes_,
-            temperature=choice.best.temperature,
-            exit_rule=None,
-            preprocessing=preprocessing,
-            values=None if intake is None else intake.values,
-        )
-        self.image_shape_ = self.classifier_.image_shape
-
-    def _refit(
-        self, choice: Choice, training: ImageSet, preprocessing: Preprocessing, jobs: int
-    ) -> CompactClassifier:
+    def _refit(self, choice: Choice, budget: Budget, client: Any) -> CompactClassifier:
         """Return the classifier that the best proposal learns from all images."""
         proposal = choice.best.proposal
         features = proposal.features
-        if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
-            self.recipe_ = None
-            pool, rounds = features.pool, features.rounds
-            return learn_from_family(pool, rounds, training, jobs, self._weights_of_numbers())
-        recipe = choice.recipe(preprocessing)
-        self.recipe_ = toml_text(recipe, [f"Chosen by ImageClassifier: {proposal}."])
-        return train_images(recipe, training, jobs)
+        _logger.info("chosen: %s", proposal)
+        self.recipe_ = None
+        if not isinstance(features, Greedy) or isinstance(features.pool, str):
+            remarks = [f"Chosen by ImageClassifier: {proposal}."]
+            self.recipe_ = toml_text(choice.recipe, remarks)
+        (learned,) = choice.learner.learned([proposal], choice.epochs, client)
+        classifier = learned.result()
+        if isinstance(features, Greedy):
+            # From all images other features may be chosen, which cost more.
+            images = choice.learner.images.images
+            classifier = classifier.at(budget.rounds_or_error(classifier, images))
+        return classifier
 
     # ---- in use
 

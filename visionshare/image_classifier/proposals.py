@@ -1,23 +1,23 @@
-"""What there is to try: structures as wide as the limits allow, and pools for a greedy search."""
+"""What there is to try: structures as wide as the budget allows, and pools for a greedy search."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from visionshare.datasets import Augmentation, Preprocessing
+from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.generators import FeatureFamily
 from visionshare.generators.layers.integers.numbers import Bits
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
+from visionshare.image_classifier.structure import MapLayer, Structure
 from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe
-from visionshare.recipes.design.structure import MapLayer, Structure
 from visionshare.recipes.schema import recipe_model
 
-__all__ = ["Data", "Greedy", "Proposal", "structures", "widest"]
+__all__ = ["Data", "Greedy", "Proposal", "are_glyphs", "structures", "widest"]
 
 # Maps of the first layer, the most first; the other layers follow from it.
 _WIDTHS = (24, 20, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
@@ -35,17 +35,37 @@ _REFIT_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Data:
-    """What is known of the training images."""
+    """What is known of the training images.
+
+    Attributes
+    ----------
+    raster : tuple of int
+        Rows, columns and values a pixel.
+    n : int
+        Images.
+    n_classes : int
+    is_glyphs : bool
+        Whether ink lies on plain paper.
+    """
 
     raster: tuple[int, int, int]
     n: int
     n_classes: int
     is_glyphs: bool
 
+    @staticmethod
+    def of(images: ImageSet) -> Data:
+        """Return what is known of some images."""
+        shape = images.images.shape[1:]
+        raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+        return Data(raster, len(images), len(images.classes), are_glyphs(images.images))
+
     @property
     def batch(self) -> int:
         """Images a step: few images make small steps, so that there are enough of them."""
-        return 32 if self.n < 3000 else 64 if self.n < 12_000 else 128
+        if self.n < 3000:
+            return 32
+        return 64 if self.n < 12_000 else 128
 
     @property
     def epochs(self) -> int:
@@ -55,7 +75,16 @@ class Data:
 
 @dataclass(frozen=True)
 class Greedy:
-    """A pool whose features are chosen greedily and remain as they are."""
+    """A pool whose features are chosen greedily and remain as they are.
+
+    Attributes
+    ----------
+    pool : str or FeatureFamily
+        Name of a bundled pool, or an object.
+    rounds : int
+    parameters : dict
+        Of the pool.
+    """
 
     pool: str | FeatureFamily
     rounds: int
@@ -68,7 +97,23 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A structure or a pool, and how it is trained."""
+    """A structure or a pool, and how it is trained.
+
+    Attributes
+    ----------
+    features : Structure or Greedy
+        Of each member.
+    augmentation : Augmentation, optional
+        Of the copies that each epoch sees.
+    words : str
+        What the augmentation is called.
+    bits : Bits, optional
+        Numbers of bits of the integers that are learned.
+    members : int
+        Classifiers with seeds of their own, whose scores have the mean.
+    smoothing : float
+        Of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
+    """
 
     features: Structure | Greedy
     augmentation: Augmentation | None = None
@@ -90,11 +135,6 @@ class Proposal:
         """The structure, None of pools."""
         return self.features if isinstance(self.features, Structure) else None
 
-    def with_structure(self, **changes: Any) -> Proposal:
-        """Return the proposal with a structure that differs."""
-        assert isinstance(self.features, Structure)
-        return replace(self, features=replace(self.features, **changes))
-
     def recipe(
         self,
         data: Data,
@@ -108,42 +148,46 @@ class Proposal:
         """Return the recipe that trains it."""
         height, width, n_values = data.raster
         mode = "color" if n_values == 3 else "gray"
+        learner: dict[str, Any] = {"criterion": "orthogonal", "alpha": 1e-4}
         values: dict[str, Any] = {
             "name": "image-classifier",
             "description": str(self),
             "seed": seed,
             "data": {"source": "images", "height": height, "width": width, "mode": mode},
-            "learner": {"criterion": "orthogonal", "alpha": 1e-4},
+            "learner": learner,
         }
         if preprocessing is not None and preprocessing != Preprocessing():
             values["preprocessing"] = preprocessing.to_values()
         if self.members > 1:
             values["members"] = self.members
         if class_weight is not None:
-            values["learner"]["class_weight"] = class_weight
+            learner["class_weight"] = class_weight
         if isinstance(self.features, Greedy):
             assert isinstance(self.features.pool, str)
+            learner["rounds"] = self.features.rounds
             parameters = dict(self.features.parameters)
             values["features"] = {"pool": self.features.pool, "parameters": parameters}
-            values["learner"]["rounds"] = self.features.rounds
             return recipe_model()(**values)
-        structure = self.features
-        values["features"] = structure.features(2, _PATCHES)
-        values["learner"] |= {"rounds": structure.n_templates, "refit_tol": _REFIT_TOL}
+        learner["rounds"] = self.features.n_templates
+        learner["refit_tol"] = _REFIT_TOL
+        values["features"] = self.features.features(2, _PATCHES)
         if self.augmentation is not None:
-            values["deformations"] = {"copies": 0, **_plain(self.augmentation)}
-        values["fine_tuning"] = self._tuning(data, epochs, class_weight)
+            given = asdict(self.augmentation).items()
+            values["deformations"] = {name: value for name, value in given if value is not None}
+            values["deformations"]["copies"] = 0
+        values["fine_tuning"] = self._tuning(self.features, data, epochs)
+        if class_weight is not None:
+            values["fine_tuning"]["class_weight"] = class_weight
         if self.bits is not None:
-            templates, weights = self.bits
-            few_bits = {"template_bits": templates, "weight_bits": weights}
-            values["quantization"] = {**few_bits, "max_flash": max_flash}
+            values["quantization"] = {
+                "template_bits": self.bits.templates,
+                "weight_bits": self.bits.weights,
+                "max_flash": max_flash,
+            }
         return recipe_model()(**values)
 
-    def _tuning(
-        self, data: Data, epochs: int, class_weight: dict[Any, float] | str | None
-    ) -> dict[str, Any]:
-        structure = self.structure
-        assert structure is not None
+    def _tuning(self, structure: Structure, data: Data, epochs: int) -> dict[str, Any]:
+        """Return the section [fine_tuning] of a recipe."""
         steps = epochs * -(-data.n // data.batch)
         tuning: dict[str, Any] = {
             "epochs": epochs,
@@ -160,24 +204,16 @@ class Proposal:
         }
         if structure.head in UNITS:
             tuning["n_units"] = structure.n_units
-        if class_weight is not None:
-            tuning["class_weight"] = class_weight
         return tuning
-
-
-def _plain(augmentation: Augmentation) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {name: value for name, value in asdict(augmentation).items() if value is not None}
 
 
 def _shaped(raster: tuple[int, int, int], depth: int, width: int) -> Structure | None:
     """Return a structure of so many layers of maps, from so many maps on; None if none fits."""
-    side, layers = min(raster[:2]), []
+    side = min(raster[:2])
+    layers = []
     for number in range(depth):
-        left = depth - number - 1
         # What follows needs some positions: those of templates in cells, and of each layer.
-        needed = 4 + 4 * left
+        needed = 4 * (depth - number)
         pools = (3, 2) if side > _LARGE else (2,)
         pool = next((p for p in pools if (side - 2) // p >= needed), 1)
         layers.append(MapLayer(width * 2**number, 3, pool))
@@ -185,49 +221,51 @@ def _shaped(raster: tuple[int, int, int], depth: int, width: int) -> Structure |
     if side < 4:
         return None
     grid = 3 if side >= 5 and side % 3 == 2 else 2
-    n_templates = min(_MOST_TEMPLATES, max(8, 6 * width) if depth else max(8, 4 * width))
+    n_templates = min(_MOST_TEMPLATES, max(8, (6 if depth else 4) * width))
     size = 3 if depth else min(7, max(3, side // 4))
-    structure = Structure(tuple(layers), size, n_templates, grid, "linear", 0, False)
-    return structure if structure.fits(raster) else None
+    return Structure(tuple(layers), size, n_templates, grid)
 
 
 def widest(
-    raster: tuple[int, int, int],
-    n_classes: int,
-    limits: Limits,
+    data: Data,
+    budget: Budget,
     depth: int,
-    channels: tuple[str, ...] = (),
-    head: str = "linear",
-    n_units: int = 0,
-    deslanted: bool = False,
     bits: Bits | None = None,
     members: int = 1,
+    **others: Any,
 ) -> Structure | None:
-    """Return the widest structure of so many layers that keeps within limits."""
-    # None if none does. It is that of each of the members whose mean keeps within them.
+    """Return the widest structure of so many layers within a budget; None if there is none."""
+    # The others are attributes of structures. Of several members it is the structure of each.
     for width in _WIDTHS if bits is None else _WIDTHS_OF_FEW_BITS:
-        structure = _shaped(raster, depth, width)
+        structure = _shaped(data.raster, depth, width)
         if structure is None:
             return None
-        structure = replace(
-            structure, channels=channels, head=head, n_units=n_units, deslanted=deslanted
-        )
-        if not structure.fits(raster):
+        structure = replace(structure, **others)
+        if not structure.fits(data.raster):
             return None
-        if limits.hold(structure, raster, n_classes, bits, members):
+        if budget.use(structure, data.raster, data.n_classes, bits, members) <= 1:
             return structure
     return None
 
 
 def structures(
-    raster: tuple[int, int, int],
-    n_classes: int,
-    limits: Limits,
-    bits: Bits | None = None,
-    members: int = 1,
+    data: Data, budget: Budget, bits: Bits | None = None, members: int = 1
 ) -> Iterator[Structure]:
-    """Yield the widest structures within limits, from the deepest on."""
+    """Yield the widest structures within a budget, from the deepest on."""
     for depth in (2, 1, 0):
-        found = widest(raster, n_classes, limits, depth, bits=bits, members=members)
+        found = widest(data, budget, depth, bits, members)
         if found is not None:
             yield found
+
+
+def are_glyphs(images: np.ndarray) -> bool:
+    """Return whether gray images show ink on plain paper."""
+    # most of their borders are of one value.
+    if images.ndim != 3 or min(images.shape[1:]) < 4:
+        return False
+    some = images[:: max(1, len(images) // 500)].astype(np.float32)
+    sides = [some[:, 0], some[:, -1], some[:, 1:-1, 0], some[:, 1:-1, -1]]
+    border = np.concatenate(sides, axis=1)
+    paper = np.median(border, axis=1, keepdims=True)
+    plain = np.mean(np.abs(border - paper) < 26, axis=1)
+    return bool(np.mean(plain > 0.7) > 0.8)

@@ -10,22 +10,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from visionshare.datasets import ImageSet
 from visionshare.errors import InputError, RecipeError
 from visionshare.files.durable import is_partial, remove_folder, write_text
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
-from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
-from visionshare.image_classifier.proposals import Greedy
-from visionshare.image_classifier.trials import Trial
+from visionshare.image_classifier.proposals import Data, Greedy
+from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.trials import ProposalLearner, Trial
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images
-from visionshare.recipes.design.writing import toml_text
 from visionshare.recipes.folder import WORK, check_run_folder, run_folder
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.writing import toml_text
 
 __all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of", "search_recipe"]
 
@@ -58,18 +57,21 @@ def check_settings(settings: Sequence[str]) -> None:
 def search_recipe(
     base: Recipe,
     out: Path,
-    limits: Limits,
-    options: Options,
+    budget: Budget,
+    settings: SearchSettings,
     jobs: int = 1,
     resume: bool = False,
+    data_dir: Path | None = None,
 ) -> SearchedRecipe:
-    """Search for the recipe that learns pictures best, and keep it in the folder of its run."""
-    # The search sees training images alone. Its trials are kept in ``trials/`` while it lasts,
-    # and what it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from
-    # them.
-    unlearned = base.model_copy(update={"deformations": None, "fine_tuning": None})
+    """Search for the recipe that learns pictures best, and keep it in the folder of its run.
+
+    The search sees training images alone. Trials are kept in ``trials/`` while it lasts, and what
+    it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from them.
+    """
     check_run_folder(out)
     _check_kept(out)
+    changes = {"deformations": None, "fine_tuning": None, "search": None}
+    unlearned = base.model_copy(update=changes)
     with (
         run_folder(out, base) as folder,
         tempfile.TemporaryDirectory(prefix="visionshare-") as work,
@@ -77,17 +79,18 @@ def search_recipe(
         if not resume:
             (folder / CHOSEN).unlink(missing_ok=True)
             remove_folder(folder / _TRIALS)
-        run = Run(unlearned, Path(work), None, jobs)
+        run = Run(unlearned, Path(work), data_dir, jobs)
         with memory_limit(run.memory, "store.memory"):
             with run.clock("reading"):
                 images = prepare_images(run, validates=True)
-                training = images.training
+            training = images.training
+            learner = ProposalLearner(
+                Data.of(training), training, base.seed, jobs, _class_weight(base)
+            )
             kept = KeptTrials(folder / _TRIALS, training)
-            weight = _class_weight(base)
-            validation = images.validation
-            choice = choose(training, limits, options, base.seed, jobs, weight, kept, validation)
-            recipe = _recipe(base, choice, training, limits, jobs)
-        write_text(folder / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
+            choice = choose(learner, budget, settings, images.validation, kept)
+            recipe = _recipe(base, choice, budget)
+        write_text(folder / CHOSEN, toml_text(recipe, [_asked(budget), *_remarks(choice)]))
         remove_folder(folder / _TRIALS)
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
 
@@ -115,7 +118,7 @@ def _is_trials(folder: Path) -> bool:
     return all(is_partial(path) or is_trial_file(path) for path in folder.iterdir())
 
 
-def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:
+def kept_recipe(base: Recipe, out: Path, budget: Budget) -> Recipe | None:
     """Return the recipe that a search chose before its run was stopped; None where none did."""
     check_run_folder(out)
     file = out / CHOSEN
@@ -128,7 +131,7 @@ def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:
         return None
     recipe = load_recipe(file)
     asked = file.read_text("utf-8").partition("\n")[0]
-    if asked != f"# {_asked(limits)}" or _given(recipe) != _given(base):
+    if asked != f"# {_asked(budget)}" or _given(recipe) != _given(base):
         raise RecipeError(
             f"{file}: chosen for another budget, other options or other pictures; repeat those, "
             "or leave --resume out to search again"
@@ -137,22 +140,22 @@ def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:
     return recipe.model_copy(update={"store": base.store})
 
 
-def _recipe(base: Recipe, choice: Choice, training: ImageSet, limits: Limits, jobs: int) -> Recipe:
+def _recipe(base: Recipe, choice: Choice, budget: Budget) -> Recipe:
     """Return the recipe of a choice for the pictures of another recipe."""
     proposal = choice.best.proposal
-    given = {name: getattr(base, name) for name in _GIVEN}
-    recipe = choice.recipe().model_copy(update={**given, "description": str(proposal)})
+    changes = {name: getattr(base, name) for name in _GIVEN}
+    changes["description"] = str(proposal)
     # Of training images it would be too low by far; whole numbers have scales of their own.
     if choice.is_honest and proposal.bits is None:
-        temperature = round(choice.best.temperature, 4)
-        recipe = recipe.model_copy(update={"temperature": max(temperature, 1e-4)})
+        changes["temperature"] = max(round(choice.best.temperature, 4), 1e-4)
+    recipe = choice.recipe
     if isinstance(proposal.features, Greedy):
         # From all images other features may be chosen, which cost more: the last rounds are left.
-        learned = train_images(recipe, training, jobs)
-        rounds = limits.rounds_or_error(learned, training.images)
-        learner = recipe.learner.model_copy(update={"rounds": rounds})
-        recipe = recipe.model_copy(update={"learner": learner})
-    return recipe
+        training = choice.learner.images
+        learned = train_images(recipe, training, choice.learner.n_jobs)
+        rounds = budget.rounds_or_error(learned, training.images)
+        changes["learner"] = recipe.learner.model_copy(update={"rounds": rounds})
+    return recipe.model_copy(update=changes)
 
 
 def _class_weight(base: Recipe) -> dict[Any, float] | str | None:
@@ -167,8 +170,8 @@ def _given(recipe: Recipe) -> dict[str, object]:
     return {**given, "class_weight": _class_weight(recipe)}
 
 
-def _asked(limits: Limits) -> str:
-    return _ASKED + json.dumps(asdict(limits))
+def _asked(budget: Budget) -> str:
+    return _ASKED + json.dumps(asdict(budget))
 
 
 def _remarks(choice: Choice) -> list[str]:

@@ -1,49 +1,73 @@
-"""One trial: a proposal trained on a part of the images and compared on held-out ones."""
+"""Trials: proposals trained on some images, here or on a cluster, and compared on others."""
 
 from __future__ import annotations
 
 import json
 import logging
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.batch.mapping import Mapper, itself, map_here
 from visionshare.classifier import CompactClassifier, averaged
-from visionshare.datasets import ImageSet
+from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.datasets.sampling import stratified_mask
+from visionshare.distributed.mapping import ClusterMap
+from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators.base import FeatureFamily
 from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.machine.progress import stage
+from visionshare.recipes import Recipe
 from visionshare.recipes.run import Run
-from visionshare.recipes.schema import Recipe, as_settings
+from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.members import choose_features
 from visionshare.recipes.stages.tuning import fine_tuned
 from visionshare.recipes.training import images_in_memory
 
-__all__ = ["Trial", "Trials", "learn_from_family", "table"]
+__all__ = ["Learned", "ProposalLearner", "Trial", "Trials", "table"]
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a proposal gave."""
+    """What a proposal gave.
+
+    Attributes
+    ----------
+    proposal : Proposal
+    error : float
+        Fraction of the held-out images that got a wrong class.
+    doubts : ndarray of shape (n_held_out,)
+        1 − the probability of the true class of each: the mean is what trials are compared by.
+        It varies less than errors do from one part of the images to another.
+    temperature : float
+        That fits the held-out scores best.
+    classifier : CompactClassifier
+    allowed : bool
+        Whether it keeps within the budget.
+    epochs : int
+    seconds : float
+    choosing : float
+        Of these, those of the choice of features: it takes as long for any number of epochs.
+    """
 
     proposal: Proposal
     error: float
     doubts: np.ndarray
     temperature: float
     classifier: CompactClassifier
-    allowed: bool
-    epochs: int
-    seconds: float
+    allowed: bool = True
+    epochs: int = 0
+    seconds: float = 0.0
     choosing: float = 0.0
 
     @property
@@ -51,112 +75,254 @@ class Trial:
         """Mean of the doubts."""
         return float(self.doubts.mean())
 
+    def is_better(self, best: Trial, margin: float) -> bool:
+        """Return whether its doubts are less by so many standard errors of the difference."""
+        less = best.doubts - self.doubts
+        error = float(less.std()) / np.sqrt(len(less))
+        return float(less.mean()) > margin * error
+
+
+class Learned(NamedTuple):
+    """A classifier, or why there is none, and the seconds that it took, in all and of choosing."""
+
+    classifier: CompactClassifier | None
+    seconds: float
+    choosing: float = 0.0
+    problem: InputError | MemoryLimitError | None = None
+
+    def result(self) -> CompactClassifier:
+        """Return the classifier; raise why there is none."""
+        if self.classifier is None:
+            assert self.problem is not None
+            raise self.problem
+        return self.classifier
+
+
+@dataclass
+class ProposalLearner:
+    """Learns proposals from some images; workers of a cluster are sent a copy.
+
+    Attributes
+    ----------
+    data : Data
+        Of the images.
+    images : ImageSet
+    seed, n_jobs : int
+    class_weight : dict or "balanced", optional
+    preprocessing : Preprocessing, optional
+        Of picture files, for the recipes.
+    max_flash : int, optional
+        Of classifiers in few bits.
+    """
+
+    data: Data
+    images: ImageSet
+    seed: int = 0
+    n_jobs: int = 1
+    class_weight: dict[Any, float] | str | None = None
+    preprocessing: Preprocessing | None = None
+    max_flash: int | None = None
+    _chosen: dict[str, CompactClassifier] = field(default_factory=dict, init=False)
+    # A worker has one task at a time, which uses all of its threads.
+    _lock: Any = field(default_factory=threading.Lock, init=False)
+    # What the workers were sent.
+    _sent: Any = field(default=None, init=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.data, self.images, self.seed, self.n_jobs, self.class_weight)
+        return type(self), (*given, self.preprocessing, self.max_flash)
+
+    def recipe(self, proposal: Proposal, epochs: int) -> Recipe:
+        """Return the recipe of a proposal."""
+        return proposal.recipe(
+            self.data,
+            epochs=epochs,
+            seed=self.seed,
+            class_weight=self.class_weight,
+            preprocessing=self.preprocessing,
+            max_flash=self.max_flash,
+        )
+
+    def learned(
+        self, proposals: Sequence[Proposal], epochs: int, client: Any = None
+    ) -> Iterator[Learned]:
+        """Yield what is learned of each proposal; members are tasks, here or on a cluster."""
+        mapper: Mapper = map_here
+        made: Any = self
+        if client is not None:
+            mapper = ClusterMap(client)
+            if self._sent is None:
+                threads = min(client.nthreads().values(), default=1)
+                self._sent = client.submit(itself, replace(self, n_jobs=threads), pure=False)
+            made = self._sent
+        tasks = [(p, epochs, number) for p in proposals for number in range(p.members)]
+        results = mapper(_learn_member, itself, (made,), tasks)
+        for proposal in proposals:
+            with stage(f"trying {proposal}"):
+                members = [next(results) for _ in range(proposal.members)]
+            seconds = sum(member.seconds for member in members)
+            choosing = sum(member.choosing for member in members)
+            problem = next((m.problem for m in members if m.problem is not None), None)
+            classifiers = [m.classifier for m in members if m.classifier is not None]
+            whole = averaged(classifiers) if problem is None else None
+            yield Learned(whole, seconds, choosing, problem)
+
+    def member(self, proposal: Proposal, epochs: int, number: int) -> Learned:
+        """Return a member of a proposal, by its number."""
+        with self._lock:
+            begun = time.perf_counter()
+            features = proposal.features
+            if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
+                return Learned(self._of_family(features), time.perf_counter() - begun)
+            with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
+                recipe = self.recipe(proposal, epochs)
+                run = Run(recipe, Path(folder), None, self.n_jobs).member(number)
+                chosen = self._features_of(run)
+                choosing = time.perf_counter() - begun
+                classifier = fine_tuned(run, chosen, images_in_memory(run, self.images))
+            return Learned(classifier, time.perf_counter() - begun, choosing)
+
+    def _features_of(self, run: Run) -> CompactClassifier:
+        """Return the classifier of the chosen features, which proposals of one structure share."""
+        settings = as_settings(run.recipe)
+        tuning = settings["fine_tuning"] or {}
+        parts = [settings["seed"], settings["features"], settings["learner"]]
+        key = json.dumps([*parts, tuning.get("search_images")], sort_keys=True)
+        if key not in self._chosen:
+            self._chosen[key] = choose_features(run, images_in_memory(run, self.images))
+        return self._chosen[key]
+
+    def _of_family(self, features: Greedy) -> CompactClassifier:
+        """Return the classifier of a family's features, chosen greedily."""
+        from sklearn.base import clone
+
+        from visionshare.columns import ArrayColumns
+        from visionshare.learners import ShareBoost
+        from visionshare.learners.class_weights import by_number
+
+        images = self.images
+        family = clone(features.pool, safe=False).fit(images.images, images.labels)
+        columns = ArrayColumns.from_family(family, images.images, "float32", self.n_jobs)
+        learner = ShareBoost(
+            min(features.rounds, family.n_features_),
+            criterion="orthogonal",
+            class_weight=by_number(self.class_weight, images.classes),
+            n_jobs=self.n_jobs,
+        )
+        learner.fit(columns, images.labels)
+        return learner.to_classifier(family, dict(enumerate(images.classes)))
+
+
+def _learn_member(learner: ProposalLearner, task: tuple[Proposal, int, int]) -> Learned:
+    """Return a member of a proposal, or why it cannot be learned: the task of a worker."""
+    begun = time.perf_counter()
+    try:
+        return learner.member(*task)
+    except (InputError, MemoryLimitError) as problem:
+        return Learned(None, time.perf_counter() - begun, problem=problem)
+
 
 class Trials:
-    """Trials on one pair of parts of the training images."""
+    """Trials on one pair of parts of the training images.
+
+    Parameters
+    ----------
+    learner : ProposalLearner
+        Of the learning part.
+    held_out : ImageSet
+    client : distributed.Client, optional
+        Of the cluster whose workers learn; all is done here without one.
+    kept : KeptTrials, optional
+        Those of a search that was stopped, and where new ones are kept.
+    """
 
     def __init__(
         self,
-        data: Data,
-        learning: ImageSet,
+        learner: ProposalLearner,
         held_out: ImageSet,
-        seed: int,
-        n_jobs: int,
-        class_weight: dict[Any, float] | str | None = None,
+        client: Any = None,
         kept: KeptTrials | None = None,
     ) -> None:
-        self.data, self.learning, self.held_out = data, learning, held_out
-        self._seed, self._n_jobs, self._class_weight, self._kept = seed, n_jobs, class_weight, kept
-        self._chosen: dict[str, CompactClassifier] = {}
-        self._choosing = 0.0
+        self.learner = learner
+        self.held_out = held_out
+        self._client = client
+        self._kept = kept
+
+    @property
+    def n(self) -> int:
+        """Images that trials learn from."""
+        return len(self.learner.images)
 
     def fewer(self, most: int) -> Trials:
         """Return trials on so many of the learning images at most, compared on the same images."""
-        if most >= len(self.learning):
+        if most >= self.n:
             return self
-        mask = stratified_mask(self.learning.labels, most / len(self.learning), self._seed)
-        part = self.learning.subset(np.flatnonzero(mask))
-        data = replace(self.data, n=len(part))
-        about = (self._seed, self._n_jobs, self._class_weight, self._kept)
-        return Trials(data, part, self.held_out, *about)
+        images = self.learner.images
+        mask = stratified_mask(images.labels, most / self.n, self.learner.seed)
+        part = images.subset(np.flatnonzero(mask))
+        data = replace(self.learner.data, n=len(part))
+        learner = replace(self.learner, data=data, images=part)
+        return Trials(learner, self.held_out, self._client, self._kept)
 
-    def train(self, proposal: Proposal, epochs: int) -> CompactClassifier:
-        """Return the classifier of a proposal after so many epochs."""
-        features = proposal.features
-        if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
-            return learn_from_family(
-                features.pool, features.rounds, self.learning, self._n_jobs, self._class_weight
-            )
-        recipe = self._recipe(proposal, epochs)
-        with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
-            run = Run(recipe, Path(folder), None, self._n_jobs)
-            images = images_in_memory(run, self.learning)
-            members = (run.member(number) for number in range(recipe.members))
-            return averaged([fine_tuned(one, self._choose(one), images) for one in members])
+    def run(
+        self, proposals: Sequence[Proposal], epochs: int
+    ) -> Iterator[Trial | InputError | MemoryLimitError]:
+        """Yield the trial of each proposal, or why there is none."""
+        # 1) what was kept
+        kept = [self._read(proposal, epochs) for proposal in proposals]
+        missing = [p for p, found in zip(proposals, kept, strict=True) if found is None]
+        learned = self.learner.learned(missing, epochs, self._client)
+        for proposal, found in zip(proposals, kept, strict=True):
+            # 2) learn what was not
+            if found is None:
+                found = next(learned)
+                self._write(proposal, epochs, found)
+            if found.classifier is None:
+                assert found.problem is not None
+                yield found.problem
+                continue
+            # 3) compare
+            trial = self.measure(proposal, found.classifier)
+            figures = (100 * trial.error, trial.classifier.macs, found.seconds)
+            _logger.info("%s: %.2f %% error, %d multiply-accumulates, %.1f s", proposal, *figures)
+            yield replace(trial, epochs=epochs, seconds=found.seconds, choosing=found.choosing)
 
-    def _recipe(self, proposal: Proposal, epochs: int) -> Recipe:
-        return proposal.recipe(
-            self.data, epochs=epochs, seed=self._seed, class_weight=self._class_weight
-        )
-
-    def _choose(self, run: Run) -> CompactClassifier:
-        """Return the classifier of the chosen features, which trials of one structure share."""
-        key = _key(run.recipe)
-        if key not in self._chosen:
-            begun = time.perf_counter()
-            self._chosen[key] = choose_features(run, images_in_memory(run, self.learning))
-            self._choosing += time.perf_counter() - begun
-        return self._chosen[key]
+    def learn(self, proposal: Proposal, epochs: int) -> Learned:
+        """Return what is learned of a proposal, without a comparison."""
+        return next(self.learner.learned([proposal], epochs, self._client))
 
     def measure(self, proposal: Proposal, classifier: CompactClassifier) -> Trial:
         """Return what a classifier does with the held-out images."""
-        scores = classifier.decision_function(self.held_out.images, self._n_jobs)
+        scores = classifier.decision_function(self.held_out.images, self.learner.n_jobs)
         truth = self.held_out.labels.astype(np.int64)
-        wrong = float(np.mean(np.argmax(scores, axis=1) != truth))
+        error = float(np.mean(np.argmax(scores, axis=1) != truth))
         counted, true = with_an_error(scores, truth)
         temperature = fit_temperature(counted, true, np.ones(len(true)))
         calibrated = replace(classifier, temperature=temperature)
         doubts = 1 - calibrated.probabilities(scores)[np.arange(len(truth)), truth]
-        return Trial(proposal, wrong, doubts, temperature, classifier, True, 0, 0.0)
+        return Trial(proposal, error, doubts, temperature, classifier)
 
-    def run(self, proposal: Proposal, epochs: int) -> Trial:
-        """Train a proposal and measure it."""
-        before = self._choosing
-        classifier, seconds = self._trained(proposal, epochs)
-        choosing = self._choosing - before
-        trial = self.measure(proposal, classifier)
-        figures = (100 * trial.error, trial.classifier.macs, seconds)
-        _logger.info("%s: %.2f %% error, %d multiply-accumulates, %.1f s", proposal, *figures)
-        return replace(trial, epochs=epochs, seconds=seconds, choosing=choosing)
+    def _read(self, proposal: Proposal, epochs: int) -> Learned | None:
+        """Return what was kept of a proposal; pools that are objects are never kept."""
+        if self._kept is None or _is_of_object(proposal):
+            return None
+        found = self._kept.read(self.learner.recipe(proposal, epochs), self.n)
+        return None if found is None else Learned(*found)
 
-    def _trained(self, proposal: Proposal, epochs: int) -> tuple[CompactClassifier, float]:
-        """Return the classifier of a proposal and the seconds it took, now or before."""
-        features = proposal.features
-        has_recipe = not isinstance(features, Greedy) or isinstance(features.pool, str)
-        recipe = self._recipe(proposal, epochs) if self._kept is not None and has_recipe else None
-        if self._kept is not None and recipe is not None:
-            found = self._kept.read(recipe, len(self.learning))
-            if found is not None:
-                return found
-        begun = time.perf_counter()
-        with stage(f"trying {proposal}"):
-            classifier = self.train(proposal, epochs)
-        seconds = time.perf_counter() - begun
-        if self._kept is not None and recipe is not None:
-            self._kept.write(recipe, len(self.learning), classifier, seconds)
-        return classifier, seconds
+    def _write(self, proposal: Proposal, epochs: int, learned: Learned) -> None:
+        if self._kept is None or learned.classifier is None or _is_of_object(proposal):
+            return
+        recipe = self.learner.recipe(proposal, epochs)
+        self._kept.write(recipe, self.n, learned.classifier, learned.seconds)
 
 
-def is_better(trial: Trial, best: Trial, margin: float) -> bool:
-    """Return whether a trial's doubts are less by so many standard errors of the difference."""
-    less = best.doubts - trial.doubts
-    error = float(less.std()) / np.sqrt(len(less))
-    return float(less.mean()) > margin * error
+def _is_of_object(proposal: Proposal) -> bool:
+    features = proposal.features
+    return isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily)
 
 
 def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, list[Any]]:
-    """Return trials as columns."""
-    # One list for each figure, what was chosen first, then the best.
+    """Return trials as columns: one list for each figure, what was chosen first, then the best."""
 
     def rank(trial: Trial) -> tuple[bool, bool, int, float]:
         return trial.proposal != chosen, not trial.allowed, -trial.epochs, trial.doubt
@@ -173,38 +339,3 @@ def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, 
         "seconds": [trial.seconds for trial in ranked],
         "allowed": [trial.allowed for trial in ranked],
     }
-
-
-def _key(recipe: Recipe) -> str:
-    """Return what the choice of features depends on."""
-    settings = as_settings(recipe)
-    tuning = settings["fine_tuning"] or {}
-    parts = [settings["seed"], settings["features"], settings["learner"]]
-    parts.append(tuning.get("search_images"))
-    return json.dumps(parts, sort_keys=True)
-
-
-def learn_from_family(
-    family: FeatureFamily,
-    rounds: int,
-    training: ImageSet,
-    n_jobs: int = 1,
-    class_weight: dict[Any, float] | str | None = None,
-) -> CompactClassifier:
-    """Return the classifier of a family's features, chosen greedily."""
-    from sklearn.base import clone
-
-    from visionshare.columns import ArrayColumns
-    from visionshare.learners import ShareBoost
-    from visionshare.learners.class_weights import by_number
-
-    fitted = clone(family, safe=False).fit(training.images, training.labels)
-    columns = ArrayColumns.from_family(fitted, training.images, "float32", n_jobs)
-    learner = ShareBoost(
-        min(rounds, fitted.n_features_),
-        criterion="orthogonal",
-        class_weight=by_number(class_weight, training.classes),
-        n_jobs=n_jobs,
-    )
-    learner.fit(columns, training.labels)
-    return learner.to_classifier(fitted, dict(enumerate(training.classes)))

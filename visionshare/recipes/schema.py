@@ -22,6 +22,7 @@ __all__ = [
     "PoolFile",
     "PoolPart",
     "Recipe",
+    "SearchPart",
     "SourcesPart",
     "StorePart",
     "TeacherPart",
@@ -30,6 +31,13 @@ __all__ = [
 ]
 
 
+# What a search chooses.
+_SEARCHED = frozenset(
+    {
+        "members", "temperature", "features", "sources", "draws", "deformations", "sparsify",
+        "fine_tuning", "quantization", "teacher", "early_exit",
+    }
+)  # fmt: skip
 # A recipe's name is also that of a folder.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -144,7 +152,7 @@ class QuantizationPart(Section):
 
 
 class SparsificationPart(Section):
-    """How many features are drawn from a classifier, see :func:`visionshare.learners.sparsify`."""
+    """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`."""
 
     scaled: bool = True
 
@@ -178,14 +186,24 @@ class TeacherPart(Section):
     fine_tuning: Any = None
 
 
+class SearchPart(Section):
+    """What a search may cost, as :class:`visionshare.ImageClassifier` takes it.
+
+    ``budget``: multiply-accumulates, or a table of limits. ``time``: seconds.
+    """
+
+    budget: Any = None
+    time: float | None = Field(default=None, gt=0)
+
+
 class Recipe(Section):
     """Everything that a training run needs to know.
 
     ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
     scores are the mean of theirs. ``temperature``: what scores are divided by before they become
     probabilities, as held-out images ask for; fitted by the stages when omitted. The sections that
-    configure other objects have their models from :func:`recipe_model`. ``design`` is for
-    :func:`visionshare.recipes.design_recipe` alone: training ignores it.
+    configure other objects have their models from :func:`recipe_model`. ``search``: `visionshare
+    train` chooses features, layers and augmentation instead.
     """
 
     name: str = Field(max_length=100)
@@ -195,7 +213,8 @@ class Recipe(Section):
     temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     data: DataPart
     preprocessing: Any = None
-    features: FeaturePart
+    # Nothing where a search chooses them.
+    features: FeaturePart = FeaturePart(pool="")
     sources: SourcesPart | None = None
     store: StorePart = StorePart()
     learner: LearnerSection
@@ -206,7 +225,7 @@ class Recipe(Section):
     quantization: Any = None
     teacher: Any = None
     early_exit: Any = None
-    design: Any = None
+    search: SearchPart | None = None
 
     @field_validator("name")
     @classmethod
@@ -214,6 +233,16 @@ class Recipe(Section):
         if not _NAME.fullmatch(name):
             raise ValueError("letters, digits, '.', '_' and '-', the first a letter or digit")
         return name
+
+    @model_validator(mode="after")
+    def _search_chooses(self) -> Recipe:
+        given = self.model_fields_set
+        if self.search is None and "features" not in given:
+            raise ValueError("features: [features] or [search] is needed")
+        chosen = sorted(given & _SEARCHED) if self.search is not None else []
+        if chosen:
+            raise ValueError(f"search: not with {', '.join(chosen)}, which it chooses")
+        return self
 
     @model_validator(mode="after")
     def _one_fit(self) -> Recipe:
@@ -297,7 +326,6 @@ def _sections() -> dict[str, Any]:
     from visionshare.datasets import Augmentation, Preprocessing
     from visionshare.learners import FineTuning, Quantization
     from visionshare.learners.sparsification import sparsify
-    from visionshare.recipes.design.settings import Design
 
     return {
         "preprocessing": section_of(Preprocessing),
@@ -306,7 +334,6 @@ def _sections() -> dict[str, Any]:
         "fine_tuning": section_of(FineTuning, base=TuningPart),
         "quantization": section_of(Quantization, base=QuantizationPart),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),
-        "design": section_of(Design),
     }
 
 

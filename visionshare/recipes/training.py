@@ -13,7 +13,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
-from visionshare.errors import InputError
+from visionshare.errors import InputError, RecipeError
 from visionshare.files.uploads import Destination
 from visionshare.machine.memory import memory_limit
 from visionshare.machine.progress import shown, stage
@@ -223,6 +223,8 @@ def check_run(run: Run) -> list[Any]:
     """Check before any work all that needs no images; return the sources that are files."""
     recipe = run.recipe
     sources = []
+    if recipe.search is not None:
+        raise RecipeError("search: `visionshare train` searches; it writes a recipe without it")
     if names_storage(recipe.data.source):
         check_stored(recipe)
     if recipe.sources is not None:

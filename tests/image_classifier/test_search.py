@@ -1,4 +1,4 @@
-"""Augmentations that are compared once more, where there are many images."""
+"""Stages of a search, and augmentations that are compared once more."""
 
 from dataclasses import replace
 
@@ -6,22 +6,21 @@ import numpy as np
 import pytest
 
 from visionshare.datasets import ImageSet
-from visionshare.image_classifier import choosing
-from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import deformed, mirrored, shifted
-from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
-from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.proposals import Data, Proposal, widest
-from visionshare.image_classifier.trials import Trial, table
+from visionshare.image_classifier.search import augmentation_candidates
+from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.trials import ProposalLearner, Trial, table
 
 DATA = Data((28, 28, 1), 100, 10, False)
-NARROW, WIDE = (widest(DATA.raster, 10, Limits(n), 2) for n in (100_000, 200_000))
+NARROW, WIDE = (widest(DATA, Budget(n), 2) for n in (100_000, 200_000))
 
 
 def _trial(augmentation, doubts, features=NARROW):
     made, words = augmentation
-    return Trial(Proposal(features, made, words), 0.0, doubts, 1.0, None, True, 10, 1.0)
+    return Trial(Proposal(features, made, words), 0.0, doubts, 1.0, None, epochs=10, seconds=1.0)
 
 
 def test_augmentations_that_are_clearly_worse_are_not_compared_again():
@@ -37,7 +36,7 @@ def test_augmentations_that_are_clearly_worse_are_not_compared_again():
     smoothed = replace(trials[0].proposal, smoothing=0.1)
     trials.append(replace(trials[0], proposal=smoothed))
     best = replace(smoothed, features=WIDE, members=2)
-    found = augmentation_candidates(trials, best)
+    found = augmentation_candidates(trials, best, 2.0)
     assert [one.words for one in found] == ["shifts", "deformations"]
     assert found[0] == best
     assert found[1] == replace(best, augmentation=deformed(DATA)[0], words="deformations")
@@ -46,20 +45,27 @@ def test_augmentations_that_are_clearly_worse_are_not_compared_again():
 def test_an_augmentation_that_no_trial_of_the_first_structure_had_stands_alone():
     trials = [_trial(shifted(DATA), np.zeros(9))]
     best = Proposal(NARROW, deformed(DATA)[0], "deformations")
-    assert augmentation_candidates(trials, best) == [best]
+    assert augmentation_candidates(trials, best, 2.0) == [best]
+
+
+# Fewer images than there are, and all augmentations count as close.
+FEW = SearchSettings(n_learning=40, close=1e9)
+
+
+def _learner(bars, n, **options):
+    images, names = bars(n, **options)
+    labels = np.unique(names, return_inverse=True)[1]
+    training = ImageSet(images, labels, ("lying", "standing"), "bars")
+    return ProposalLearner(Data.of(training), training)
 
 
 @pytest.fixture
-def many(bars, monkeypatch):
-    """More images than trials take, all of whose augmentations count as close."""
-    monkeypatch.setattr(choosing, "_LEARNING", 40)
-    monkeypatch.setattr("visionshare.image_classifier.augmentation_candidates._CLOSE", 1e9)
-    images, names = bars(200)
-    return ImageSet(images, np.unique(names, return_inverse=True)[1], ("lying", "standing"), "bars")
+def many(bars):
+    return _learner(bars, 200)
 
 
 def test_augmentations_are_compared_in_trainings_as_long_as_the_last(many):
-    choice = choose(many, Limits(3000), Options())
+    choice = choose(many, Budget(3000), FEW)
     long = [trial for trial in choice.trials if trial.epochs == choice.epochs]
     words = {trial.proposal.words for trial in long}
     assert len(long) == len(words) >= 3
@@ -73,15 +79,12 @@ def test_augmentations_are_compared_in_trainings_as_long_as_the_last(many):
 
 
 def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypatch):
-    monkeypatch.setattr(choosing.Search, "_has_time", lambda self, seconds=None: seconds is None)
-    choice = choose(many, Limits(3000), Options())
+    monkeypatch.setattr(SearchState, "has_time", lambda self, seconds=None: seconds is None)
+    choice = choose(many, Budget(3000), FEW)
     assert max(trial.epochs for trial in choice.trials) < choice.epochs
 
 
 def test_where_no_structure_fits_pools_are_tried_after_pixels(bars):
-    images, names = bars(120, side=16)
-    labels = np.unique(names, return_inverse=True)[1]
-    training = ImageSet(images, labels, ("lying", "standing"), "bars")
-    choice = choose(training, Limits(60), Options())
+    choice = choose(_learner(bars, 120, side=16), Budget(60), SearchSettings())
     pools = [trial.proposal.features.pool for trial in choice.trials]
     assert pools == ["pixels", "gradient-anchors", "lbp"]

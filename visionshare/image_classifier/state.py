@@ -1,0 +1,186 @@
+"""What a search is asked for, and what it knows at any moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import Augmentation
+from visionshare.errors import InputError, MemoryLimitError
+from visionshare.generators import FeatureFamily
+from visionshare.generators.layers.integers.numbers import Bits
+from visionshare.image_classifier.budget import Budget
+from visionshare.image_classifier.proposals import Data, Proposal, widest
+from visionshare.image_classifier.structure import Structure
+from visionshare.image_classifier.trials import Trial, Trials
+
+__all__ = ["SearchSettings", "SearchState"]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What the user says of a search, and the numbers that it is made with.
+
+    Attributes
+    ----------
+    features : str or FeatureFamily
+        "auto", the name of a pool, or an object.
+    augment : bool, "auto" or Augmentation
+    seconds : float, optional
+        Of search and training.
+    begun : float
+        When they began, as ``time.perf_counter`` says.
+    tried : callable, optional
+        Called with each trial when it ends.
+    client : distributed.Client, optional
+        Of the cluster whose workers learn the trials.
+    n_learning : int
+        Images that most trials learn from. Some thousands tell structures apart.
+    n_learning_longer, n_compared : int
+        Images that longer trials learn from, and that all are compared on, at most.
+    n_calibrating : int
+        Images that the last trial learns from, which says how sure the classifier is.
+    many : float
+        Augmentations are compared once more where there are so many times the images of a trial.
+    n_greedy : int
+        Up to so many images, pools are searched greedily too.
+    likely, sure : float
+        By how many standard errors of the paired difference a change has to be better.
+    plain : float
+        The same for images without copies, which pay off in more epochs than a trial has.
+    close : float
+        By how many standard errors an augmentation may be behind and is still compared once more.
+    members : int
+        Classifiers that share the budget, where several do.
+    n_units, smoothing : int, float
+        Of the heads with units, and of smoothed labels.
+    template_bits, weight_bits, other_template_bits : int, int, tuple of int
+        Where flash is limited: bits at first, and bits of templates that are tried afterwards.
+    rounds, compared_rounds : int, tuple of int
+        Of a greedy search in a pool that the user names; fewer are compared on its path.
+    trials_in_time : int
+        Trials that half of the seconds are divided among.
+    least_use : float
+        Fraction of the budget that a random structure uses at least: small ones are many, and
+        rarely the best.
+    """
+
+    features: str | FeatureFamily = "auto"
+    augment: str | bool | Augmentation = "auto"
+    seconds: float | None = None
+    begun: float = field(default_factory=time.perf_counter)
+    tried: Callable[[Trial], None] | None = None
+    client: Any = None
+    n_learning: int = 5000
+    n_learning_longer: int = 20_000
+    n_compared: int = 5000
+    n_calibrating: int = 5000
+    many: float = 2.0
+    n_greedy: int = 6000
+    likely: float = 0.5
+    sure: float = 1.0
+    plain: float = 2.0
+    close: float = 2.0
+    members: int = 3
+    n_units: int = 32
+    smoothing: float = 0.1
+    template_bits: int = 4
+    weight_bits: int = 4
+    other_template_bits: tuple[int, ...] = (2, 8)
+    rounds: int = 150
+    compared_rounds: tuple[int, ...] = (5, 10, 20, 40, 60, 80, 100, 120)
+    trials_in_time: int = 20
+    least_use: float = 0.25
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, infinitely many without a limit."""
+        if self.seconds is None:
+            return np.inf
+        return self.seconds - (time.perf_counter() - self.begun)
+
+
+@dataclass
+class SearchState:
+    """All that a search knows; its steps are functions that change it.
+
+    Attributes
+    ----------
+    settings : SearchSettings
+    data : Data
+        Of all training images.
+    budget : Budget
+        Where microseconds are limited, with the multiply-accumulates that they turned out to be.
+    trials, longer : Trials
+        On few of the learning images, and on all.
+    epochs : int
+        Of a trial.
+    members : int
+        Members that share the budget, for as long as trials are of one of them.
+    bits : Bits, optional
+        Of structures, where flash is limited.
+    done : list of Trial
+        In the order in which they were tried.
+    best : Trial, optional
+    problem : InputError or MemoryLimitError, optional
+        Why the last trial that failed did.
+    """
+
+    settings: SearchSettings
+    data: Data
+    budget: Budget
+    trials: Trials
+    longer: Trials
+    epochs: int
+    members: int = 1
+    bits: Bits | None = None
+    done: list[Trial] = field(default_factory=list)
+    best: Trial | None = None
+    problem: InputError | MemoryLimitError | None = None
+
+    @staticmethod
+    def of(data: Data, trials: Trials, budget: Budget, settings: SearchSettings) -> SearchState:
+        """Return the state that a search begins with."""
+        short = trials.fewer(settings.n_learning)
+        state = SearchState(settings, data, budget, short, trials, short.learner.data.epochs // 3)
+        state.epochs = max(8, state.epochs)
+        if budget.flash is not None:
+            state.bits = Bits(settings.template_bits, settings.weight_bits)
+        elif state.searches_structures:
+            # Means of several classifiers have floats.
+            state.members = settings.members
+        return state
+
+    @property
+    def searches_structures(self) -> bool:
+        """Whether images are given, and no pool to choose features from."""
+        return self.settings.features == "auto" and self.trials.held_out.images.ndim > 2
+
+    @property
+    def proposal(self) -> Proposal:
+        """The best proposal; there has to be one."""
+        assert self.best is not None
+        return self.best.proposal
+
+    @property
+    def structure(self) -> Structure | None:
+        """The structure of the best trial, where it has one."""
+        return None if self.best is None else self.best.proposal.structure
+
+    def widest(self, depth: int, **others: Any) -> Structure | None:
+        """Return the widest structure of so many layers within the budget."""
+        options = {"bits": self.bits, "members": self.members, **others}
+        return widest(self.data, self.budget, depth, **options)
+
+    def has_time(self, seconds: float | None = None) -> bool:
+        """Return whether there are so many seconds, or those of a trial, to search with."""
+        settings = self.settings
+        if settings.seconds is None:
+            return True
+        if seconds is None:
+            seconds = max(trial.seconds for trial in self.done if trial.epochs <= self.epochs)
+        return settings.left - seconds > settings.seconds / 2

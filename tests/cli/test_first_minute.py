@@ -15,7 +15,7 @@ from visionshare.files.bundled import bundled
 from visionshare.machine.progress import Progress
 
 COMMANDS = [
-    "train", "warmup", "samples", "design", "evaluate", "inspect", "bench", "predict", "prepare",
+    "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
     "explain", "extract", "segment", "read", "transfer", "export", "serve", "list", "store info",
     "store verify", "store repair", "data list", "data info", "data verify", "data fetch",
     "data check",
@@ -120,7 +120,6 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("train digts", "Did you mean 'digits'?"),
         ("train none.toml", "no folder, file or pipeline named 'none.toml'."),
         ("train photos/cats", "Did you mean 'photos/cat'?"),
-        ("design digts --structures 1", "no recipe file or pipeline named 'digts'. Did you mean"),
         ("predict letters x", "Did you mean 'out/letters'?"),
         ("predict out/leters x", "Did you mean 'out/letters'?"),
         ("predict photos x", "photos: a folder without classifier.safetensors"),
@@ -206,7 +205,6 @@ def completed(words, monkeypatch, capsys):
         ("train ph", {"photos", "photos/"}),
         ("train --rec", {"--recipe"}),
         ("train photos --recipe gly", {"glyphs"}),
-        ("design ocr", {"ocr"}),
         ("extract small-p", {"small-patches"}),
         ("data info fash", {"fashion-mnist"}),
         ("evaluate x usp", {"usps"}),

@@ -129,19 +129,6 @@ def _verify_store(folder: Path) -> list[np.ndarray]:
     return _read_store(folder)
 
 
-def _write_store_v1(folder: Path) -> None:
-    shutil.copytree(_ARCHIVES / "store-v1-patches", folder, dirs_exist_ok=True)
-
-
-def _read_store_v1(folder: Path) -> list[np.ndarray]:
-    from visionshare.store import open_store
-
-    columns = open_store(folder)
-    if len(columns.missing):
-        raise VisionshareError("columns are missing")
-    return [columns.take()]
-
-
 def _write_checkpoint(folder: Path) -> None:
     from visionshare import ShareBoost
 
@@ -280,7 +267,6 @@ FORMATS: dict[str, Format] = {
     "store": Format(_write_store, _read_store),
     "store-verify": Format(_write_store, _verify_store),
     # The checksum of version 1 is zero for a column of zeros: version 2 has a digest.
-    "store-v1": Format(_write_store_v1, _read_store_v1, zeros=False),
     "checkpoint": Format(_write_checkpoint, _read_checkpoint),
     "idx-gz": Format(_write_idx, _read_idx),
     "catalog": Format(_write_catalog, _read_catalog),

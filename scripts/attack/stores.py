@@ -20,22 +20,22 @@ from visionshare.errors import StoreError
 __all__ = ["STORES"]
 
 _ARCHIVES = Path(__file__).parents[2] / "tests" / "archives"
+_STORE = "store-v2-patches"
 _LARGEST = 1 << 22
 
 
 @cache
 def store_seeds() -> list[bytes]:
-    """Return manifests of versions 1 and 2, of the same columns."""
-    names = ("store-v1-patches", "store-v2-patches")
-    return [(_ARCHIVES / name / "manifest.json").read_bytes() for name in names]
+    """Return the manifest of the archived store."""
+    return [(_ARCHIVES / _STORE / "manifest.json").read_bytes()]
 
 
 @cache
-def _folder(version: int) -> Path:
-    """Return a copy of the archived store of a version, for this process."""
-    made = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}-v{version}.store"
+def _folder() -> Path:
+    """Return a copy of the archived store, for this process."""
+    made = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}.store"
     shutil.rmtree(made, ignore_errors=True)
-    return Path(shutil.copytree(_ARCHIVES / f"store-v{version}-patches", made))
+    return Path(shutil.copytree(_ARCHIVES / _STORE, made))
 
 
 def mutated_manifest(seeds: list[bytes], rng: np.random.Generator) -> bytes:
@@ -49,7 +49,7 @@ def mutated_manifest(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     values = json.loads(content)
     for _ in range(rng.integers(1, 4)):
         change_json(values, rng)
-    if isinstance(values, dict) and values.get("version") != 1:
+    if isinstance(values, dict):
         from visionshare.files.fingerprints import spec_fingerprint
 
         values.pop("sha256", None)
@@ -65,7 +65,7 @@ def use_manifest(content: bytes, rng: np.random.Generator) -> None:
     """Verify the store, and read it where it is not too large."""
     from visionshare.store import open_store, store_info, verify_store
 
-    folder = _folder(1 if b'"version": 1, "shape"' in content else 2)
+    folder = _folder()
     (folder / "manifest.json").write_bytes(content)
     store_info(folder)
     problems = verify_store(folder)

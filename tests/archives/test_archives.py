@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import struct
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,10 +14,10 @@ from visionshare import ShareBoost
 from visionshare.classifier import ExitRule
 from visionshare.classifier.file_format import FORMAT_VERSION
 from visionshare.datasets import load_dataset
-from visionshare.errors import InputError, StoreError
+from visionshare.errors import InputError
 from visionshare.generators.family_file import read_family
 from visionshare.learners.checkpoint import VERSION as CHECKPOINT_VERSION
-from visionshare.store import create_store, open_store, verify_store
+from visionshare.store import open_store, verify_store
 from visionshare.store.manifest import VERSION
 
 HERE = Path(__file__).parent
@@ -99,59 +97,12 @@ def test_a_family_file_gives_the_same_features(name, images, answers):
     assert_allclose(family.transform(images[:9]), answers[f"features-v1-{name}"], 1e-6, 1e-6)
 
 
-@pytest.mark.parametrize("name", POOLS)
-def test_a_store_is_opened_and_resumed(name, images, answers, tmp_path):
-    folder = shutil.copytree(HERE / f"store-v1-{name}", tmp_path / "store")
-    expected = answers[f"store-v1-{name}"]
-    assert not verify_store(folder)
-    assert_array_equal(open_store(folder).columns_of(scaled=False), expected)
-    family = pool(name)
-    for columns in (open_store(folder, family, images), create_store(folder, family, images)):
-        assert len(columns.missing) == 0
-        assert_array_equal(columns.columns_of(scaled=False), expected)
-    other = pool(name).take([1, 0])
-    with pytest.raises(StoreError, match="another pool"):
-        open_store(folder, other)
-
-
 def test_a_store_of_the_current_version_has_a_sample(images, answers, tmp_path):
     folder = shutil.copytree(HERE / f"store-v{VERSION}-patches", tmp_path / "store")
     assert not verify_store(folder)
     columns = open_store(folder, pool("patches"), images)
     assert len(columns.missing) == 0
     assert_array_equal(columns.columns_of(scaled=False), answers["store-v1-patches"])
-
-
-def test_an_extraction_is_a_store_with_its_listing(images, answers, tmp_path):
-    folder = shutil.copytree(HERE / "extraction-v1", tmp_path / "extraction")
-    family = pool("anchors")
-    columns = open_store(folder, family)
-    assert_array_equal(columns.columns_of(scaled=False).T, answers["features-v1-anchors"])
-    listed = (folder / "images.txt").read_text().split()
-    assert listed == [f"image-{number}.png" for number in range(9)]
-
-
-@pytest.mark.parametrize("change", ["size", "column", "address"])
-def test_a_store_of_version_1_with_a_damaged_index_is_refused(change, tmp_path):
-    folder = shutil.copytree(HERE / "store-v1-patches", tmp_path / "store")
-    path = folder / "shards" / "00000.h5"
-    chunks = []
-    with h5py.File(path) as file:
-        file["columns"].id.chunk_iter(chunks.append)
-    first, last = chunks[0].byte_offset, chunks[-1].byte_offset
-    n, n_bytes = len(chunks), chunks[0].size
-    record = struct.pack("<IIQQQQ", n_bytes, 0, n - 1, 0, 0, last)
-    changed = {
-        "size": (1, 0, n - 1, 0, 0, last),
-        "column": (n_bytes, 0, 2054, 0, 0, last),
-        "address": (n_bytes, 0, n - 1, 0, 0, first),
-    }[change]
-    content = path.read_bytes()
-    assert content.count(record) == 1
-    path.write_bytes(content.replace(record, struct.pack("<IIQQQQ", *changed)))
-    assert verify_store(folder)
-    with pytest.raises(StoreError, match="broken"):
-        open_store(folder).columns_of()
 
 
 def test_a_checkpoint_of_the_current_version_is_resumed(tmp_path):

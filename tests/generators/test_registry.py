@@ -10,7 +10,6 @@ import pytest
 from visionshare.errors import InputError
 from visionshare.generators import FAMILIES, family_class, family_examples
 from visionshare.generators.base import FeatureFamily
-from visionshare.generators.registry import current_state, former_state
 
 PAGES = Path(__file__).parents[2] / "docs" / "families"
 OTHER = """
@@ -73,18 +72,3 @@ def test_other_names_are_refused(name):
 def test_a_class_without_features_is_no_family():
     with pytest.raises(TypeError, match="needs transform"):
         type("Nothing", (FeatureFamily,), {"name": "nothing"})
-
-
-def test_names_of_before_go_there_and_back():
-    now = {
-        "family": "deslanted",
-        "parts": [{"family": "anchors", "parameters": {"centers": "kmeans", "kind": "linear"}}],
-    }
-    before = {
-        "family": "straightened",
-        "parts": [{"family": "anchors", "parameters": {"centres": "kmeans", "kind": "linear"}}],
-    }
-    assert former_state(now) == before
-    assert current_state(before)["family"] == "deslanted"
-    assert current_state(before["parts"][0]) == now["parts"][0]
-    assert now["family"] == "deslanted", "what was given stays"

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare import GaborBank, KernelAnchors, RandomFourier
+from visionshare import GaborBank, RandomFourier
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError, StorageError, StoreError
 from visionshare.files.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.pixels import Pixels
-from visionshare.generators.registry import former_state
 from visionshare.learners import ShareBoost
 from visionshare.store import (
     create_empty_store,
@@ -209,31 +208,6 @@ def _signed(values):
     """Return a manifest with a digest that fits."""
     unsigned = {key: value for key, value in values.items() if key != "sha256"}
     return json.dumps({**unsigned, "sha256": spec_fingerprint(unsigned, {})})
-
-
-def test_a_store_written_under_former_names_is_read_and_upgraded(images, tmp_path):
-    family = KernelAnchors(n_anchors=5, n_radii=2).fit(images)
-    whole = create_store(tmp_path / "s", family, images).columns_of()
-    path = tmp_path / "s" / "manifest.json"
-    values = json.loads(path.read_text())
-    state, arrays = family.to_state()
-    values["family"] = former_state(state)
-    values["family_sha256"] = spec_fingerprint(former_state(state), arrays)
-    assert "centres" in values["family"]["parameters"]
-    # Version 1 knew neither digests nor positions.
-    values["version"] = 1
-    del values["sha256"]
-    for name, shard in values["shards"].items():
-        mtime_ns = (tmp_path / "s" / "shards" / name).stat().st_mtime_ns
-        values["shards"][name] = {"ids": shard["ids"], "size": shard["size"], "mtime_ns": mtime_ns}
-    path.write_text(json.dumps(values))
-    assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
-    assert_array_equal(create_store(tmp_path / "s", family, images).columns_of(), whole)
-    assert repair_store(tmp_path / "s") == []
-    upgraded = json.loads(path.read_text())
-    assert upgraded["version"] == 2
-    assert all(shard["blake3"] for shard in upgraded["shards"].values())
-    assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
 
 
 def test_damage_that_keeps_size_and_time_is_found(family, images, tmp_path):

@@ -19,18 +19,14 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.errors.names import choices
-from visionshare.files.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily
 
 __all__ = [
     "FAMILIES",
-    "current_state",
     "family_class",
     "family_examples",
-    "family_fingerprints",
     "family_from_state",
     "family_names",
-    "former_state",
 ]
 
 FAMILIES: dict[str, str] = {
@@ -48,9 +44,6 @@ FAMILIES: dict[str, str] = {
     "union": "visionshare.generators.union.family:UnionOfFamilies",
 }
 _GROUP = "visionshare.families"
-# Names of families, and of the parameters of families, in files that older versions wrote.
-_FORMER_FAMILIES = {"straightened": "deslanted"}
-_FORMER_PARAMETERS = {"anchors": {"centres": "centers"}}
 
 
 @cache
@@ -116,48 +109,20 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     """
     from visionshare.generators.layers.nested import is_former, network_from_former
 
-    state = current_state(state)
+    state = _with_current_names(state)
     if is_former(state):
         return network_from_former(state, arrays)
     return family_class(state.get("family", "")).from_state(state, arrays)
 
 
-def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a family's description with the names of today, without its parts'."""
-    return _renamed(state, _FORMER_FAMILIES, _FORMER_PARAMETERS)
-
-
-def family_fingerprints(family: FeatureFamily) -> set[str]:
-    """Return the identities of a fitted family."""
-    # Today's, and the one that older versions gave it.
-    state, arrays = family.to_state()
-    return {spec_fingerprint(written, arrays) for written in (state, former_state(state))}
-
-
-def former_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a family's description as versions before 0.2 wrote it, its parts' included."""
-    # Stores that they wrote carry a digest of it.
-    parameters = {family: _inverse(names) for family, names in _FORMER_PARAMETERS.items()}
-    former = _renamed(state, _inverse(_FORMER_FAMILIES), parameters)
-    if isinstance(former.get("parts"), list):
-        former["parts"] = [former_state(part) for part in former["parts"]]
-    return former
-
-
-def _renamed(
-    state: Mapping[str, Any], families: Mapping[str, str], parameters: Mapping[str, dict[str, str]]
-) -> dict[str, Any]:
-    """Return a description with other names of the family and of its parameters."""
+def _with_current_names(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a file of version 1 or 2 with the names of today."""
     renamed = dict(state)
-    name = state.get("family")
-    given = state.get("parameters")
-    if isinstance(name, str):
-        renamed["family"] = families.get(name, name)
-        if name in parameters and isinstance(given, dict):
-            names = parameters[name]
-            renamed["parameters"] = {names.get(key, key): value for key, value in given.items()}
+    if state.get("family") == "straightened":
+        renamed["family"] = "deslanted"
+    parameters = state.get("parameters")
+    if state.get("family") == "anchors" and isinstance(parameters, dict):
+        renamed["parameters"] = {
+            "centers" if name == "centres" else name: value for name, value in parameters.items()
+        }
     return renamed
-
-
-def _inverse(names: Mapping[str, str]) -> dict[str, str]:
-    return {new: old for old, new in names.items()}

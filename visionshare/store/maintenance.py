@@ -9,7 +9,7 @@ from typing import Any
 
 from visionshare.files.durable import storage_errors
 from visionshare.store.manifest import read_manifest, write_manifest
-from visionshare.store.shards import SHARDS, digested, shard_problem
+from visionshare.store.shards import SHARDS, shard_problem
 from visionshare.store.writer_lock import writer_lock
 
 __all__ = ["repair_store", "store_info", "verify_store"]
@@ -103,11 +103,7 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     with writer_lock(folder):
         broken = verify_store(folder)
         manifest = read_manifest(folder)
-        kept = {
-            name: digested(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
-            for name, entry in manifest.shards.items()
-            if name not in broken
-        }
+        kept = {name: entry for name, entry in manifest.shards.items() if name not in broken}
         write_manifest(folder, replace(manifest, shards=kept))
         dropped = [file for file in sorted((folder / SHARDS).glob("*")) if file.name not in kept]
         for file in dropped:

@@ -26,7 +26,6 @@ __all__ = [
 MANIFEST = "manifest.json"
 _FORMAT = "visionshare-store"
 VERSION = 2
-_READ = (1, 2)
 _LARGEST = 256 << 20
 # More than a manifest of the largest size can list; a store keeps a table of so many.
 MOST_COLUMNS = 1 << 26
@@ -39,8 +38,8 @@ class ShardEntry:
 
     ids: tuple[int, ...]
     size: int
-    blake3: str | None
-    offsets: tuple[int, ...] = ()
+    blake3: str
+    offsets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,11 @@ def read_manifest(folder: Path) -> Manifest:
     if not isinstance(values, dict) or values.get("format") != _FORMAT:
         raise StoreError(f"{path}: not the manifest of a visionshare store")
     version = values.get("version")
-    if type(version) is not int or version not in _READ:
-        known = f"this library reads {', '.join(map(str, _READ))}"
-        raise StoreError(
-            f"{path}: format version {version!r}; {known}: install a newer visionshare"
-        )
+    if type(version) is not int or version != VERSION:
+        problem = f"format version {version!r}; this library reads {VERSION}"
+        raise StoreError(f"{path}: {problem}; install a newer visionshare, or make the store again")
     try:
-        if version > 1 and values.pop("sha256", None) != spec_fingerprint(values, {}):
+        if values.pop("sha256", None) != spec_fingerprint(values, {}):
             raise ValueError("its digest does not match: the file is damaged")
         return _checked(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -114,10 +111,8 @@ def _integer(value: Any, least: int, most: int) -> int:
 
 def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
     size = _integer(entry["size"], 0, 2**60)
-    digest = entry.get("blake3")
-    offsets = tuple(_integer(start, 0, size) for start in entry.get("offsets", ()))
-    if digest is None and not offsets:
-        return ShardEntry(ids, size, None)
+    digest = entry["blake3"]
+    offsets = tuple(_integer(start, 0, size) for start in entry["offsets"])
     if not isinstance(digest, str) or len(offsets) != len(ids):
         raise ValueError("a shard without a digest, or without the position of each column")
     return ShardEntry(ids, size, digest, offsets)

@@ -12,7 +12,6 @@ from visionshare.files.durable import is_partial, make_folder
 from visionshare.files.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.base import check_dtype
-from visionshare.generators.registry import family_fingerprints
 from visionshare.machine.resources import parse_size
 from visionshare.store.manifest import (
     MANIFEST,
@@ -168,7 +167,7 @@ def open_store(
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    if family is not None and manifest.family_sha256 not in family_fingerprints(family):
+    if family is not None and manifest.family_sha256 != spec_fingerprint(*family.to_state()):
         raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
     if images is not None and images_fingerprint(images) != manifest.images_sha256:
         raise StoreError(f"{folder}: belongs to other images; give another folder")

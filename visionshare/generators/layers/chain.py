@@ -16,9 +16,9 @@ from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.channels.kernels import channels_forward
 from visionshare.generators.layers.depthwise.kernels import depthwise_forward
 from visionshare.generators.layers.deslant.kernels import deslant_forward
+from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.kernels import templates_forward
 from visionshare.generators.layers.templates.responses import aligned
-from visionshare.generators.layers.templates.vectors import LANES
 from visionshare.generators.layers.units.kernels import units_forward
 
 __all__ = ["Chain", "chain_of", "forward_block", "is_compiled"]

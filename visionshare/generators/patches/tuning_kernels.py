@@ -18,11 +18,9 @@ from visionshare.generators.layers.templates.responses import (
 from visionshare.generators.layers.templates.sums import (
     Entries,
     Rows,
-    add_apart,
     add_together,
     empty_entries,
     filled,
-    rows_of,
 )
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 
@@ -178,30 +176,20 @@ def add_templates(
     pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
     canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
     positions, masks = _positions(rows, cols, canvas.row, channels), _weights(row_masks, col_masks)
-    source, target = rows_of(templates), Rows(canvas.pixels, canvas.row)
-    entries, tos = empty_entries(len(layout) + 1), np.empty(len(layout) + 1, np.int64)
     for i in range(n):
-        count = _list_apart(maxima[i], G[i], layout, masks, positions, q * source.line, entries,
-                            tos)  # fmt: skip
         canvas.pixels[:] = np.float32(0)
-        add_apart(source, entries, 0, count, q, length, target, tos)
+        for f in range(layout.shape[0]):
+            p = maxima[i, f]
+            if p < 0:
+                continue
+            factor = G[i, f]
+            if masks.weighted:
+                row_weight = masks.rows[layout[f, 1], positions.rows[p]]
+                factor *= row_weight * masks.cols[layout[f, 2], positions.cols[p]]
+            for y in range(q):
+                start = positions.starts[p] + y * canvas.row
+                row = canvas.pixels[start : start + length]
+                taps = templates[layout[f, 0], y]
+                for k in range(length):
+                    row[k] += factor * taps[k]
         cut_out(canvas, out[i])
-
-
-@njit(cache=True, nogil=True)
-def _list_apart(
-    maxima: np.ndarray, G: np.ndarray, layout: np.ndarray, masks: Weights, positions: Positions,
-    size: int, entries: Entries, tos: np.ndarray,
-) -> int:  # fmt: skip
-    """List the templates of an image's features, and where each is added; return how many."""
-    maxima, G, layout, tos = borrowed(maxima), borrowed(G), borrowed(layout), borrowed(tos)
-    rows, cols, n = borrowed(masks.rows), borrowed(masks.cols), 0
-    begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
-    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
-    for f in range(layout.shape[0]):
-        p, factor = max(maxima[f], 0), G[f]
-        if masks.weighted:
-            factor *= rows[layout[f, 1], ys[p]] * cols[layout[f, 2], xs[p]]
-        starts[n], factors[n], tos[n] = layout[f, 0] * size, factor, begins[p]
-        n += maxima[f] >= 0
-    return n

@@ -91,7 +91,7 @@ class TemplateLayer(Fitted):
 
     def code_with(self, known: LayerCode) -> LayerCode:
         """Return the code, from that of a layer that has the same cells and other templates."""
-        made = known._replace(floats=packed_taps(known.ints, self.templates, self.biases))
+        made = known._replace(floats=packed_taps(self.templates, self.biases))
         vars(self)["code"] = made
         return made
 

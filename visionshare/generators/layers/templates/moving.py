@@ -11,7 +11,7 @@ from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers.chain import Chain, chain_of, forward_block
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
 from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.machine.resources import run_blocks
+from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.moving import Gradients
@@ -110,7 +110,9 @@ class MovingTemplates:
                 templates, ints, places[start:stop], gradients[start:stop], lines[start:stop]
             )
 
-        run_blocks(block, len(out), _AT_ONCE, n_jobs)
+        # Blocks run on threads of their own; a product on several would have other bits.
+        with single_threaded_blas():
+            run_blocks(block, len(out), _AT_ONCE, n_jobs)
         return out
 
     def quantize(

@@ -13,8 +13,13 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.layers.templates.steps import largest, respond
-from visionshare.generators.layers.templates.vectors import LANES, POSITIONS, WIDEST
+from visionshare.generators.layers.templates.intrinsics import (
+    LANES,
+    POSITIONS,
+    WIDEST,
+    largest,
+    respond,
+)
 
 __all__ = [
     "Canvas",
@@ -52,10 +57,9 @@ class Taps(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Positions cell by cell: where their patches begin in a canvas, and what they are called."""
+    """Positions cell by cell: where their patches begin in a canvas."""
 
     starts: np.ndarray
-    names: np.ndarray
     firsts: np.ndarray
 
 
@@ -160,32 +164,45 @@ def sums_of(cells: Cells) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def cell_maxima(
-    canvas: Canvas, taps: Taps, cells: Cells, sums: np.ndarray, out: np.ndarray,
-    places: np.ndarray, with_places: bool,
-) -> None:  # fmt: skip
-    """Write each template's maximum with 0 in each cell, and where it is."""
-    # out: (n_cells · lanes,), float32
-    # places: (n_cells · lanes,), int8 or int32
-    pixels, starts, names = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.names)
-    firsts = borrowed(cells.firsts)
-    values, size = borrowed(taps.values), taps.rows * taps.length + 1
+    canvas: Canvas,
+    taps: Taps,
+    cells: Cells,
+    sums: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
+    with_places: bool,
+) -> None:
+    """Write each template's maximum with 0 in each cell, (n_cells · lanes,), and where it is."""
+    pixels, starts, firsts = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.firsts)
     sums, out, places = borrowed(sums), borrowed(out), borrowed(places)
-    first, n_cells = 0, firsts.shape[0] - 1
+    values = borrowed(taps.values)
+    size = taps.rows * taps.length + 1
+    n_cells = firsts.shape[0] - 1
+    first = 0
     while first < n_cells:
         last = _cells_together(firsts, first)
-        begin, lane = firsts[first], 0
+        begin = firsts[first]
+        lane = 0
         while lane < taps.lanes:
             width = _group(taps.lanes - lane)
-            # Blocks of positions as equal as they can be: sums of few wait for each other.
-            p, blocks = begin, (firsts[last] - begin + POSITIONS - 1) // POSITIONS
-            while blocks > 0:
-                n = (firsts[last] - p + blocks - 1) // blocks
-                respond(pixels, starts, p, n, canvas.row, taps.rows, taps.length, values,
-                        lane * size, width, sums, (p - begin) * width)  # fmt: skip
-                p, blocks = p + n, blocks - 1
+            # 1) responses, in blocks of positions as equal as they can be: few sums wait
+            p = begin
+            for left in range((firsts[last] - begin + POSITIONS - 1) // POSITIONS, 0, -1):
+                n = (firsts[last] - p + left - 1) // left
+                at = (p - begin) * width
+                respond(
+                    pixels, starts, p, n, canvas.row, taps.rows, taps.length, values, lane * size,
+                    width, sums, at,
+                )  # fmt: skip
+                p += n
+            # 2) the largest of each cell
             for cell in range(first, last):
-                n, at = firsts[cell + 1] - firsts[cell], (firsts[cell] - begin) * width
-                largest(sums, at, n, width, names, firsts[cell], out, places,
-                        cell * taps.lanes + lane, np.int64(with_places))  # fmt: skip
+                n = firsts[cell + 1] - firsts[cell]
+                at = (firsts[cell] - begin) * width
+                to = cell * taps.lanes + lane
+                largest(
+                    sums, at, n, width, starts, firsts[cell], out, places, to,
+                    np.int64(with_places),
+                )  # fmt: skip
             lane += width
         first = last

@@ -1,4 +1,4 @@
-"""Sums of patches, or of templates, where maxima are: what gradients through maxima are made of.
+"""Sums of patches where maxima are: what gradients through maxima are made of.
 
 A maximum has the derivative of the response where it is, so that of all positions few count. They
 are listed, as entries with a place and a factor, and added in registers entry by entry.
@@ -12,19 +12,14 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.layers.templates.responses import aligned
-from visionshare.generators.layers.templates.steps import gather_rows, scatter_rows
-from visionshare.generators.layers.templates.vectors import LANES, MOST_ROWS, MOST_VECTORS
+from visionshare.generators.layers.templates.intrinsics import (
+    LANES,
+    MOST_ROWS,
+    MOST_VECTORS,
+    gather_rows,
+)
 
-__all__ = [
-    "Entries",
-    "Rows",
-    "add_apart",
-    "add_together",
-    "empty_entries",
-    "filled",
-    "rows_of",
-]
+__all__ = ["Entries", "Rows", "add_together", "empty_entries", "filled"]
 
 
 class Entries(NamedTuple):
@@ -63,49 +58,22 @@ def _step(left: int, most: int) -> int:
 def add_together(
     source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
 ) -> None:
-    """Add ``n`` entries, ``rows`` rows of ``length`` floats each."""
-    # To the rows that begin at ``to``. Whole vectors are read and written: a row of ``out`` must
-    # have room for them.
-    read, written = borrowed(source.values), borrowed(out.values)
-    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
-    y, vectors = 0, filled(length) // LANES
+    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, to the rows that begin at ``to``."""
+    read = borrowed(source.values)
+    written = borrowed(out.values)
+    starts = borrowed(entries.starts)
+    factors = borrowed(entries.factors)
+    vectors = filled(length) // LANES
+    y = 0
     while y < rows:
-        together, v = _step(rows - y, MOST_ROWS), 0
+        together = _step(rows - y, MOST_ROWS)
+        v = 0
         while v < vectors:
             beside = _step(vectors - v, MOST_VECTORS)
+            tile = read[y * source.line + v * LANES :]
             place = to + y * out.line + v * LANES
-            gather_rows(read[y * source.line + v * LANES :], source.line, starts, factors, 0, n,
-                        together, beside, written, place, out.line)  # fmt: skip
+            gather_rows(
+                tile, source.line, starts, factors, n, together, beside, written, place, out.line
+            )
             v += beside
         y += together
-
-
-@njit(cache=True, nogil=True)
-def add_apart(
-    source: Rows, entries: Entries, first: int, n: int, rows: int, length: int, out: Rows,
-    tos: np.ndarray,
-) -> None:  # fmt: skip
-    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, each to rows of its own."""
-    # Those of ``out`` begin at ``tos``. The factors of the entries begin at ``first``.
-    read, written = borrowed(source.values), borrowed(out.values)
-    starts, factors, tos = borrowed(entries.starts), borrowed(entries.factors), borrowed(tos)
-    y, vectors = 0, filled(length) // LANES
-    while y < rows:
-        together, v = _step(rows - y, MOST_ROWS), 0
-        while v < vectors:
-            beside = _step(vectors - v, MOST_VECTORS)
-            scatter_rows(read[y * source.line + v * LANES :], source.line, starts, factors, first,
-                         n, together, beside, written[y * out.line + v * LANES :], tos,
-                         out.line)  # fmt: skip
-            v += beside
-        y += together
-
-
-@njit(cache=True, nogil=True)
-def rows_of(templates: np.ndarray) -> Rows:
-    """Return templates (n, q, q · C) in rows of whole vectors, zeros where nothing is."""
-    n, q, length = templates.shape
-    line = filled(length)
-    values = aligned(n * q * line)
-    values.reshape((n, q, line))[:, :, :length] = templates
-    return Rows(values, line)

@@ -1,0 +1,357 @@
+"""Steps of kernels over vectors of floats that stay in registers: the only file that knows LLVM.
+
+Compilers turn loops into vectors, but keep the sums of several templates at several positions in
+memory. These steps say what stays in registers. A lane of a vector computes the same however many
+lanes there are: all processors that multiply and add in one step have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+__all__ = [
+    "LANES",
+    "MOST_ROWS",
+    "MOST_VECTORS",
+    "POSITIONS",
+    "WIDEST",
+    "gather_rows",
+    "largest",
+    "respond",
+]
+
+
+def _many_registers() -> bool:
+    """Return whether the processor has 32 registers of 16 floats."""
+    try:
+        return bool(binding.get_host_cpu_features().get("avx512f", False))
+    except RuntimeError:
+        return False
+
+
+# Floats of a vector. One that a processor does not have is several of its own.
+LANES = 16
+# Templates, and positions, whose sums are in registers at once.
+WIDEST, POSITIONS = (32, 8) if _many_registers() else (16, 6)
+# Rows, and vectors of a row, that are summed in registers at once.
+MOST_ROWS, MOST_VECTORS = 3, 3
+
+_FLOAT = ir.FloatType()
+_INT32 = ir.IntType(32)
+_INT64 = ir.IntType(64)
+_WIDTHS = [width for width in (4, 8, 16, 32) if width <= WIDEST]
+
+
+def _index(number: int) -> Any:
+    return ir.Constant(_INT64, number)
+
+
+class _Emitter:
+    """Writes the instructions of a step."""
+
+    def __init__(self, context: Any, builder: Any) -> None:
+        self.context = context
+        self.builder = builder
+
+    def data(self, kind: Any, array: Any, at: Any = None) -> Any:
+        """Return the address of an array's first value, or of the one at an index."""
+        start = make_array(kind)(self.context, self.builder, array).data
+        return start if at is None else self.builder.gep(start, [at])
+
+    def value_at(self, address: Any, at: Any) -> Any:
+        """Return the number at a distance from an address."""
+        return self.builder.load(self.builder.gep(address, [at]))
+
+    def load(self, address: Any, at: Any, lanes: int) -> Any:
+        """Return the vector of floats at a distance from an address."""
+        pointer = self.builder.gep(address, [at])
+        vector = self.builder.bitcast(pointer, ir.VectorType(_FLOAT, lanes).as_pointer())
+        return self.builder.load(vector, align=4)
+
+    def store(self, value: Any, address: Any, at: Any) -> None:
+        """Write a vector of four-byte numbers at a distance from an address."""
+        pointer = self.builder.gep(address, [at])
+        vector = self.builder.bitcast(pointer, value.type.as_pointer())
+        self.builder.store(value, vector, align=4)
+
+    def repeated(self, value: Any, lanes: int) -> Any:
+        """Return a vector of one number."""
+        undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+        first = self.builder.insert_element(undefined, value, _index(0))
+        order = ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes)
+        return self.builder.shuffle_vector(first, undefined, order)
+
+    def add_product(self, a: Any, b: Any, total: Any) -> Any:
+        """Return a · b + total, rounded once where the processor can."""
+        kind = a.type
+        signature = ir.FunctionType(kind, [kind] * 3)
+        name = f"llvm.fmuladd.v{kind.count}f32"
+        function = cgutils.get_or_insert_function(self.builder.module, signature, name)
+        return self.builder.call(function, [a, b, total])
+
+    def variables(self, values: list[Any]) -> list[Any]:
+        """Return variables that begin with these values; the compiler puts them into registers."""
+        places = []
+        for value in values:
+            place = cgutils.alloca_once(self.builder, value.type)
+            self.builder.store(value, place)
+            places.append(place)
+        return places
+
+    @contextmanager
+    def range(self, start: Any, stop: Any) -> Iterator[Any]:
+        """Loop over whole numbers."""
+        loop = cgutils.for_range_slice(self.builder, start, stop, _index(1), _INT64)
+        with loop as (number, _):
+            yield number
+
+    def chosen(self, value: Any, cases: Mapping[int, Callable[[], None]]) -> None:
+        """Write the case of a number; there are no others."""
+        end = self.builder.append_basic_block("chosen.end")
+        switch = self.builder.switch(value, end)
+        for number, write in cases.items():
+            block = self.builder.append_basic_block(f"chosen.{number}")
+            switch.add_case(_index(number), block)
+            self.builder.position_at_end(block)
+            write()
+            self.builder.branch(end)
+        self.builder.position_at_end(end)
+
+    def chosen_pair(
+        self,
+        first: Any,
+        second: Any,
+        pairs: list[tuple[int, int]],
+        write: Callable[[int, int], None],
+    ) -> None:
+        """Write the case of two numbers, each below 64."""
+        number = self.builder.add(self.builder.mul(first, _index(64)), second)
+        self.chosen(number, {64 * a + b: partial(write, a, b) for a, b in pairs})
+
+
+def _signature(*arguments: Any) -> Any:
+    """Return the signature of a step: whole numbers are int64."""
+    kinds = [types.int64 if isinstance(a, types.Integer) else a for a in arguments]
+    return types.void(*kinds)
+
+
+@intrinsic
+def respond(
+    typing_context: Any,
+    pixels: Any,
+    starts: Any,
+    first: Any,
+    n: Any,
+    row: Any,
+    rows: Any,
+    length: Any,
+    taps: Any,
+    at: Any,
+    width: Any,
+    sums: Any,
+    to: Any,
+) -> Any:
+    """Write the responses of ``width`` templates at ``n`` positions."""
+    # pixels : ndarray of float32
+    #     A padded image.
+    # starts : ndarray of int64
+    #     Where the patch of each position begins in ``pixels``; those from ``first`` on are used.
+    # first, n : int
+    #     At most ``POSITIONS`` positions.
+    # row : int
+    #     Floats from a row of the image to the next.
+    # rows, length : int
+    #     Rows of a template, and floats of a row.
+    # taps : ndarray of float32
+    #     The biases of the templates, then tap after tap, ``width`` templates side by side.
+    # at : int
+    #     Where they begin.
+    # width : {4, 8, 16, 32}
+    #     At most ``WIDEST``.
+    # sums : ndarray of float32
+    #     From ``to`` on, for each position, the responses of all templates.
+    # to : int
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        row, rows, length = arguments[4:7]
+        pixels = emit.data(kinds[0], arguments[0])
+        starts = emit.data(kinds[1], arguments[1], arguments[2])
+        taps = emit.data(kinds[7], arguments[7], arguments[8])
+        sums = emit.data(kinds[10], arguments[10], arguments[11])
+
+        def write(width: int, n: int) -> None:
+            lanes = min(width, LANES)
+            vectors = [_index(v) for v in range(0, width, lanes)]
+            # 1) each sum begins with the bias
+            patches = [builder.gep(pixels, [emit.value_at(starts, _index(j))]) for j in range(n)]
+            biases = [emit.load(taps, v, lanes) for v in vectors]
+            totals = [emit.variables(biases) for _ in patches]
+            # 2) a tap is read once for all positions, a pixel once for all templates
+            with emit.range(_index(0), rows) as y:
+                line = builder.mul(y, row)
+                tap_row = builder.add(builder.mul(y, length), _index(1))
+                with emit.range(_index(0), length) as t:
+                    pixel = builder.add(line, t)
+                    tap = builder.mul(builder.add(tap_row, t), _index(width))
+                    weights = [emit.load(taps, builder.add(tap, v), lanes) for v in vectors]
+                    for patch, of_patch in zip(patches, totals, strict=True):
+                        value = emit.repeated(emit.value_at(patch, pixel), lanes)
+                        for weight, place in zip(weights, of_patch, strict=True):
+                            total = emit.add_product(value, weight, builder.load(place))
+                            builder.store(total, place)
+            # 3) sums leave the registers
+            for j, of_patch in enumerate(totals):
+                for v, place in zip(vectors, of_patch, strict=True):
+                    emit.store(builder.load(place), sums, builder.add(v, _index(j * width)))
+
+        sizes = [(width, n) for width in _WIDTHS for n in range(1, POSITIONS + 1)]
+        emit.chosen_pair(arguments[9], arguments[3], sizes, write)
+        return context.get_dummy_value()
+
+    return _signature(
+        pixels, starts, first, n, row, rows, length, taps, at, width, sums, to
+    ), generate
+
+
+@intrinsic
+def largest(
+    typing_context: Any,
+    sums: Any,
+    first: Any,
+    n: Any,
+    width: Any,
+    names: Any,
+    name: Any,
+    out: Any,
+    places: Any,
+    to: Any,
+    with_places: Any,
+) -> Any:
+    """Write the maxima with 0 over ``n`` positions of the responses of ``width`` templates."""
+    # sums : ndarray of float32
+    #     As :func:`respond` writes them; those of the positions begin at ``first``.
+    # first, n : int
+    # width : {4, 8, 16, 32}
+    #     At most ``WIDEST``.
+    # names : ndarray of int64
+    #     What the positions are called, those of these from ``name`` on.
+    # name : int
+    # out : ndarray of float32
+    #     The maxima from ``to`` on.
+    # places : ndarray of int32
+    #     Names of the first positions that have the maxima, from ``to`` on; −1 where it is 0.
+    # to : int
+    # with_places : int
+    #     1 where places are written, otherwise 0.
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        n = arguments[2]
+        sums = emit.data(kinds[0], arguments[0], arguments[1])
+        names = emit.data(kinds[4], arguments[4], arguments[5])
+        out = emit.data(kinds[6], arguments[6], arguments[8])
+        places = emit.data(kinds[7], arguments[7], arguments[8])
+
+        def write(width: int, with_places: int) -> None:
+            lanes = min(width, LANES)
+            vectors = [_index(v) for v in range(0, width, lanes)]
+            zero = emit.repeated(ir.Constant(_FLOAT, 0), lanes)
+            nowhere = emit.repeated(ir.Constant(_INT32, -1), lanes)
+            highest = emit.variables([zero for _ in vectors])
+            where = emit.variables([nowhere for _ in vectors])
+            with emit.range(_index(0), n) as p:
+                here = emit.repeated(builder.trunc(emit.value_at(names, p), _INT32), lanes)
+                for v, top, place in zip(vectors, highest, where, strict=True):
+                    at = builder.add(builder.mul(p, _index(width)), v)
+                    value = emit.load(sums, at, lanes)
+                    before = builder.load(top)
+                    above = builder.fcmp_ordered(">", value, before)
+                    builder.store(builder.select(above, value, before), top)
+                    if with_places:
+                        builder.store(builder.select(above, here, builder.load(place)), place)
+            for v, top, place in zip(vectors, highest, where, strict=True):
+                emit.store(builder.load(top), out, v)
+                if with_places:
+                    emit.store(builder.load(place), places, v)
+
+        cases = [(width, with_places) for width in _WIDTHS for with_places in (0, 1)]
+        emit.chosen_pair(arguments[3], arguments[9], cases, write)
+        return context.get_dummy_value()
+
+    return _signature(sums, first, n, width, names, name, out, places, to, with_places), generate
+
+
+@intrinsic
+def gather_rows(
+    typing_context: Any,
+    source: Any,
+    line: Any,
+    starts: Any,
+    factors: Any,
+    n: Any,
+    rows: Any,
+    vectors: Any,
+    out: Any,
+    to: Any,
+    out_line: Any,
+) -> Any:
+    """Add Σ_e factor_e · (rows of ``source`` that begin at start_e) to rows of ``out``."""
+    # source : ndarray of float32
+    # line : int
+    #     Floats from a row of ``source`` to the next.
+    # starts : ndarray of int64
+    #     Where the rows of each entry begin.
+    # factors : ndarray of float32
+    # n : int
+    #     Number of entries.
+    # rows : int
+    #     Rows, at most ``MOST_ROWS``.
+    # vectors : int
+    #     Vectors of ``LANES`` floats of a row, at most ``MOST_VECTORS``.
+    # out : ndarray of float32
+    #     The rows begin at ``to``, ``out_line`` floats apart.
+    # to, out_line : int
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        line, n, out_line = arguments[1], arguments[4], arguments[9]
+        source = emit.data(kinds[0], arguments[0])
+        starts = emit.data(kinds[2], arguments[2])
+        factors = emit.data(kinds[3], arguments[3])
+        out = emit.data(kinds[7], arguments[7], arguments[8])
+
+        def write(n_rows: int, n_vectors: int) -> None:
+            tiles = [(r, _index(v * LANES)) for r in range(n_rows) for v in range(n_vectors)]
+            lines = [builder.gep(source, [builder.mul(line, _index(r))]) for r in range(n_rows)]
+            targets = [builder.gep(out, [builder.mul(out_line, _index(r))]) for r in range(n_rows)]
+            zero = emit.repeated(ir.Constant(_FLOAT, 0), LANES)
+            totals = emit.variables([zero for _ in tiles])
+            with emit.range(_index(0), n) as e:
+                start = emit.value_at(starts, e)
+                factor = emit.repeated(emit.value_at(factors, e), LANES)
+                for (r, v), place in zip(tiles, totals, strict=True):
+                    values = emit.load(lines[r], builder.add(start, v), LANES)
+                    total = emit.add_product(factor, values, builder.load(place))
+                    builder.store(total, place)
+            for (r, v), place in zip(tiles, totals, strict=True):
+                before = emit.load(targets[r], v, LANES)
+                emit.store(builder.fadd(before, builder.load(place)), targets[r], v)
+
+        sizes = [(r, v) for r in range(1, MOST_ROWS + 1) for v in range(1, MOST_VECTORS + 1)]
+        emit.chosen_pair(arguments[5], arguments[6], sizes, write)
+        return context.get_dummy_value()
+
+    return _signature(source, line, starts, factors, n, rows, vectors, out, to, out_line), generate

@@ -12,6 +12,7 @@ from .generators.layers.depthwise import Depthwise as Depthwise
 from .generators.layers.deslant import Deslant as Deslant
 from .generators.layers.family import Features as Features
 from .generators.layers.network import Network as Network
+from .generators.layers.residual import Residual as Residual
 from .generators.layers.templates import Templates as Templates
 from .generators.layers.units import Units as Units
 from .generators.lbp import LocalBinaryPatterns as LocalBinaryPatterns

@@ -13,6 +13,7 @@ from visionshare import (
     Network,
     PatchTemplates,
     Pixels,
+    Residual,
     Templates,
     Units,
 )
@@ -35,6 +36,7 @@ STACKS = {
     "channels": [Channels(("gray", "orientations"), 4), maps(pool=2), maps(6, 2, grid=2)],
     "masks": [maps(pool=2), Features(PatchTemplates(2, 6, 2, (2.0,), 0.3, n_patches=300))],
     "depthwise": [maps(4), Depthwise(2, 2, pool=2, n_patches=300), maps(5, 2, grid=1)],
+    "residual": [maps(4, pool=2), Residual(3, n_patches=300), maps(6, 2, grid=2)],
     "units": [maps(6, 2, grid=2), Units(7), Units(4, "square")],
 }
 
@@ -109,7 +111,7 @@ def test_layers_that_gradients_do_not_reach_are_refused(layers):
         Network(layers).check_tunable()
 
 
-QUANTIZABLE = ["templates", "two", "three", "deslanted", "units"]
+QUANTIZABLE = ["templates", "two", "three", "deslanted", "depthwise", "residual", "units"]
 
 
 @pytest.mark.parametrize("bits", [8, 4, 2, "ternary"])
@@ -151,9 +153,11 @@ def test_bytes_move_as_floats_until_they_are_rounded():
     assert [g.shape for g in gradients] == [p.shape for p in features.parameters]
 
 
-@pytest.mark.parametrize("name", ["channels", "masks", "depthwise"])
+@pytest.mark.parametrize("name", ["channels", "masks"])
 def test_what_has_no_integers_is_refused(name):
     with pytest.raises(InputError, match=r"^features: got"):
         check_quantizable(Network(STACKS[name]), "features")
     with pytest.raises(InputError, match=r"^family: got 'pixels'"):
         check_quantizable(Pixels())
+    with pytest.raises(InputError, match=r"^family: got 'residual"):
+        check_quantizable(Network([Residual(), maps()]))

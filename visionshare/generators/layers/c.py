@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.network import Network
 
-__all__ = ["emit"]
+__all__ = ["emit", "picked"]
+
+
+def picked(writer: Writer, places: np.ndarray | None, scale: np.float32, n: int = 0) -> Unit:
+    """Return the unit of the values at some places of an image, or of all ``n`` values."""
+    values = {"n_features": n if places is None else len(places), "unit": scale, "all": n != 0}
+    tables = {} if places is None else {"inputs": places}
+    return writer.unit(__file__, "picked", tables, values)
 
 
 def emit(network: Network, writer: Writer) -> Unit:
@@ -32,8 +39,7 @@ def emit(network: Network, writer: Writer) -> Unit:
     else:
         with writer.seeing(floats[-1]):
             scale = np.float32(1 / 255 if writer.bytes else 1)
-            values = {"n_features": network.n_features_, "unit": scale}
-            unit = writer.unit(__file__, "picked", {"inputs": network.places_}, values)
+            unit = picked(writer, network.places_, scale)
         writer.units.append(unit)
     for number in range(len(layers) - 1, -1, -1):
         with writer.seeing(floats[number]):

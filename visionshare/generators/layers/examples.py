@@ -13,6 +13,7 @@ from visionshare.generators.layers.family.layer import Features
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Layer
 from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.residual.layer import Residual
 from visionshare.generators.layers.templates.layer import Templates
 from visionshare.generators.layers.tuning import quantized
 from visionshare.generators.layers.units.layer import Units
@@ -53,6 +54,9 @@ EXAMPLES: dict[str, Callable[[], Network]] = {
             Depthwise(3, 2, grid=2, n_patches=400),
         ]
     ),
+    "network-residual": lambda: Network(
+        [Templates(5, 2, n_patches=900), Residual(3, n_patches=900), Residual(1), _grid()]
+    ),
     "network-of-units": lambda: Network([Deslant(), _grid(), Units(20)]),
     "network-squared": lambda: Network(
         [Features(PatchTemplates(3, 12, 2, (2.0,), n_patches=900)), Units(15, "square")]
@@ -79,5 +83,22 @@ INTEGERS: dict[str, Callable[[np.ndarray], Network]] = {
     ),
     "two-bits": _integers(2, Templates(9, 3, pool=2, padding=1, n_patches=900), _grid(7)),
     "units": _integers(8, Deslant(), Templates(4, 3, pool=2, n_patches=900), _grid(7), Units(24)),
+    "depthwise": _integers(
+        4,
+        Templates(3, 2, n_patches=900),
+        Depthwise(2, 3, padding=1, pool=2, n_patches=400),
+        Depthwise(1, 3, padding=1, n_patches=400),
+        _grid(7),
+    ),
+    "residual": _integers(
+        8,
+        Deslant(),
+        Templates(4, 2, n_patches=900),
+        Residual(3, n_patches=900),
+        Depthwise(1, 3, padding=1, n_patches=400),
+        Residual(3, n_patches=900),
+        _grid(7),
+        Units(9),
+    ),
     "squares": _integers(8, _grid(7), Units(9, "square")),
 }

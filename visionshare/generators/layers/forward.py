@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from visionshare.generators.computed import image_batches
 from visionshare.generators.inputs import flattened
 from visionshare.generators.layers.family.layer import FeatureLayer
-from visionshare.generators.layers.integer_layer import IntegerLayer, as_bytes
 from visionshare.generators.layers.layer import Fitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["Forward"]
+if TYPE_CHECKING:
+    from visionshare.generators.layers.chain import Chain
+
+__all__ = ["Forward", "run_chain"]
 
 # Images of one call of a compiled chain.
 _AT_ONCE = 64
+_NOWHERE = np.empty((0, 0), np.int32)
+
+
+class _Piece(NamedTuple):
+    """Layers that are computed in one call: a family, or a chain."""
+
+    family: FeatureLayer | None
+    chain: Chain | None
+    keeps_bytes: bool
+    size: int
 
 
 class Forward:
@@ -28,24 +41,20 @@ class Forward:
         self._layers = list(layers)
 
     @cached_property
-    def _pieces(self) -> list[Any]:
-        """Integer layers, chains of compiled layers, and layers of families between them."""
+    def _pieces(self) -> list[_Piece]:
         from visionshare.generators.layers.chain import chain_of, is_compiled
 
-        integers = [layer for layer in self._layers if isinstance(layer, IntegerLayer)]
-        pieces: list[Any] = [integers] if integers else []
-        together: list[Fitted] = []
-        for layer in [*self._layers[len(integers) :], None]:
-            if layer is not None and is_compiled(layer):
-                together.append(layer)
-                continue
-            if together:
-                keeps_bytes = all(one.keeps_bytes for one in together)
+        pieces = []
+        for compiled, group in groupby(self._layers, is_compiled):
+            together = list(group)
+            if compiled:
+                keeps_bytes = all(layer.keeps_bytes for layer in together)
                 size = int(np.prod(together[-1].out_shape))
-                pieces.append((chain_of(together), keeps_bytes, size))
-                together = []
-            if layer is not None:
-                pieces.append(layer)
+                pieces.append(_Piece(None, chain_of(together), keeps_bytes, size))
+                continue
+            for layer in together:
+                assert isinstance(layer, FeatureLayer)
+                pieces.append(_Piece(layer, None, False, layer.family.n_features_))
         return pieces
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -53,7 +62,7 @@ class Forward:
         shape = self._layers[-1].out_shape
         out = np.empty((len(raster), int(np.prod(shape))), np.float32)
         for batch in image_batches(len(raster), self._bytes_per_image):
-            self._apply(raster[batch], out[batch], np.empty((0, 0), np.int32), n_jobs)
+            self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
         return out.reshape(len(raster), *shape)
 
     def picked(self, raster: np.ndarray, places: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -63,14 +72,12 @@ class Forward:
         for batch in image_batches(len(raster), self._bytes_per_image + 4.0 * size):
             part = raster[batch]
             values = np.empty((len(part), size), np.float32)
-            self._apply(part, values, np.empty((0, 0), np.int32), n_jobs)
+            self._apply(part, values, _NOWHERE, n_jobs)
             np.take(values, places, axis=1, out=out[batch])
         return out
 
     def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs, and where the maxima of a last layer of templates are, int32."""
-        # Both are (n, *out_shape); see
-        # :func:`visionshare.generators.layers.templates.kernels.templates_forward`.
         shape = (len(raster), *self._layers[-1].out_shape)
         out = np.empty((len(raster), int(np.prod(shape[1:]))), np.float32)
         places = np.empty(out.shape, np.int32)
@@ -100,56 +107,27 @@ class Forward:
         """Write the outputs (n, size); places too where there is room for them."""
         values = np.ascontiguousarray(flattened(raster))
         are_bytes = raster.dtype == np.uint8
-        last = len(self._pieces) - 1
-        for number, piece in enumerate(self._pieces):
-            if isinstance(piece, FeatureLayer):
-                values = piece.family.transform(piece.images(values, are_bytes), None, n_jobs)
-                are_bytes = False
-                if number == last:
-                    out[...] = values
-                continue
-            if isinstance(piece, list):
-                values = _of_integers(piece, raster, n_jobs)
-                are_bytes = False
-                if number == last:
-                    out[...] = values
-                continue
-            chain, keeps_bytes, size = piece
-            to = out if number == last else np.empty((len(raster), size), np.float32)
-            seen = places if number == last else np.empty((0, 0), np.int32)
-            _run(chain, values, are_bytes, to, seen, n_jobs)
+        for piece in self._pieces:
+            last = piece is self._pieces[-1]
+            to = out if last else np.empty((len(raster), piece.size), np.float32)
+            if piece.chain is not None:
+                unit = np.float32(1 / 255 if are_bytes else 1)
+                run_chain(piece.chain, values, unit, to, places if last else _NOWHERE, n_jobs)
+            elif piece.family is not None:
+                images = piece.family.images(values, are_bytes)
+                to[...] = piece.family.family.transform(images, None, n_jobs)
             values = to
-            are_bytes = are_bytes and keeps_bytes
+            are_bytes = are_bytes and piece.keeps_bytes
 
 
-def _of_integers(layers: list[IntegerLayer], raster: np.ndarray, n_jobs: int) -> np.ndarray:
-    """Return what layers of integers make of images (n, size), float32."""
-    out = np.empty((len(raster), int(np.prod(layers[-1].out_shape))), np.float32)
-
-    def block(start: int, stop: int) -> None:
-        values = as_bytes(raster[start:stop])
-        for layer in layers:
-            values = layer.transform(values)
-        out[start:stop] = values.reshape(len(values), -1)
-
-    run_blocks(block, len(raster), _AT_ONCE, n_jobs)
-    return out
-
-
-def _run(
-    chain: Any, values: np.ndarray, are_bytes: bool, out: np.ndarray, places: np.ndarray,
-    n_jobs: int,
-) -> None:  # fmt: skip
+def run_chain(
+    chain: Chain, images: np.ndarray, unit: Any, out: np.ndarray, places: np.ndarray, n_jobs: int
+) -> None:
     """Write what a chain makes of images (n, size)."""
     from visionshare.generators.layers.chain import forward_block
 
-    unit = np.float32(1 / 255 if are_bytes else 1)
-
     def block(start: int, stop: int) -> None:
         seen = places[start:stop] if len(places) else places
-        forward_block(
-            values[start:stop], unit, chain.steps, chain.ints, chain.floats, chain.work,
-            out[start:stop], seen,
-        )  # fmt: skip
+        forward_block(images[start:stop], unit, *chain, out[start:stop], seen)
 
-    run_blocks(block, len(values), _AT_ONCE, n_jobs)
+    run_blocks(block, len(images), _AT_ONCE, n_jobs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from visionshare.generators.layers.layer import Fitted
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
 
-__all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes"]
+__all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes", "weighted_values", "whole_vector"]
 
 # Sums have 32 bits; larger shifts leave nothing of them.
 _LARGEST_SUM, _LARGEST_SHIFT = 2**31 - 1, 30
@@ -41,9 +40,15 @@ class IntegerLayer(Fitted):
         """Bytes of the tables, packed as C holds them."""
         return 0
 
-    @abstractmethod
     def transform(self, images: np.ndarray) -> np.ndarray:
         """Return the layer's bytes (n, *out_shape) for images (n, *in_shape), uint8."""
+        from visionshare.generators.layers.forward import Forward
+
+        return Forward([self]).outputs(images, 1).astype(np.uint8)
+
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return the place."""
+        return {"kind": "quantized", "place": int(output)}
 
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Refuse: :mod:`visionshare.generators.layers.integers.c` writes all layers at once."""
@@ -58,13 +63,13 @@ class WeightedIntegerLayer(IntegerLayer):
     biases: np.ndarray
     shifts: np.ndarray
 
-    def _check_sums(self) -> None:
+    def _check_sums(self, added: int = 0) -> None:
         """Check numbers and their range: no sum leaves 32 bits."""
+        # `added` is the largest number that is added to a sum of weights.
         n = len(self.weights)
-        accepted = f"a vector of {n} whole numbers"
         for name, values in (("biases", self.biases), ("shifts", self.shifts)):
             if values.shape != (n,) or values.dtype.kind not in "iu":
-                raise InputError(name, values.shape, accepted)
+                raise InputError(name, values.shape, f"a vector of {n} whole numbers")
         numbers = format_of("bits", self.bits)
         if n == 0 or self.weights.dtype.kind not in "iu" or not numbers.holds(self.weights):
             raise InputError("weights", self.weights.dtype, f"whole numbers of bits = {self.bits}")
@@ -72,7 +77,7 @@ class WeightedIntegerLayer(IntegerLayer):
             given = (int(self.shifts.min()), int(self.shifts.max()))
             raise InputError("shifts", given, f"0 to {_LARGEST_SHIFT}")
         sizes = 255 * np.abs(self.weights.reshape(n, -1).astype(np.int64)).sum(axis=1)
-        largest = int((sizes + np.abs(self.biases.astype(np.int64))).max())
+        largest = int((sizes + np.abs(self.biases.astype(np.int64))).max()) + added
         # The half that is added before a shift fits too.
         if largest + (1 << _LARGEST_SHIFT - 1) > _LARGEST_SUM:
             raise InputError("weights", f"sums up to {largest}", "sums of 31 bits")
@@ -89,6 +94,12 @@ class WeightedIntegerLayer(IntegerLayer):
         each = packed_bytes(self.weights[0].size, self.bits)
         of_bias = 2 if np.abs(self.biases).max() < 2**15 else 4
         return len(self.weights) * (each + of_bias + 1)
+
+    def describe(self, output: int) -> dict[str, Any]:
+        """Return the weights and the bias of the template or unit of an output."""
+        number = int(output) % len(self.weights)
+        own = {"weights": self.weights[number], "bias": int(self.biases[number])}
+        return super().describe(output) | own
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -137,7 +148,7 @@ def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndar
 
 
 def whole_vector(arrays: Mapping[str, np.ndarray], name: str, most: int = 2**31) -> np.ndarray:
-    """Return a vector of int64 of a description."""
+    """Return a vector of int64 of a description, of numbers below ``most``."""
     array = arrays.get(name)
     if array is None or array.ndim != 1 or array.dtype != np.int64:
         given = None if array is None else f"{array.dtype} of shape {array.shape}"

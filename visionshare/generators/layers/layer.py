@@ -1,9 +1,10 @@
-"""The protocol of a layer: what it makes of images, and what that costs."""
+"""What a layer is: what it makes of images, and what that costs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from visionshare.generators.parameters import Parameters
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["Fitted", "Layer", "LayerCode", "Selection", "Shape", "raster_shape"]
 
@@ -32,8 +34,11 @@ def raster_shape(shape: tuple[int, ...]) -> Shape:
 class LayerCode(NamedTuple):
     """A layer as compiled functions read it."""
 
+    #: Sizes and tables, int64.
     ints: np.ndarray
-    floats: np.ndarray
+    #: float32; int32 of layers of integers.
+    weights: np.ndarray
+    #: Numbers of working memory, of the type of the weights; they begin as zeros.
     work: int
 
 
@@ -41,12 +46,17 @@ class Selection(NamedTuple):
     """A layer restricted to some of its outputs."""
 
     layer: Fitted
+    #: Where the chosen outputs are among those of the smaller layer.
     outputs: np.ndarray
+    #: Channels of its input that the smaller layer still reads, ascending; None for all.
     channels: np.ndarray | None = None
 
 
 class Fitted(ABC):
-    """A fitted layer: a function of images (n, *in_shape), given by arrays."""
+    """A fitted layer: a function of images (n, *in_shape), given by arrays.
+
+    A kind of layer is a frozen dataclass derived from this class.
+    """
 
     kind: ClassVar[str]
     #: Whether the layer only rearranges what a pixel stands for: bytes in, bytes out.
@@ -79,13 +89,13 @@ class Fitted(ABC):
         """Number of templates, where the layer has any."""
         return None
 
-    @abstractmethod
     def take(self, outputs: np.ndarray) -> Selection:
         """Return the layer restricted to some outputs, numbers of its flattened output."""
+        return Selection(self, outputs)
 
     def take_channels(self, channels: np.ndarray) -> Fitted:
         """Return the layer for inputs that have only these channels, ascending."""
-        # Only layers that name channels in :meth:`take` are asked.
+        # Only layers that name channels in `take` are asked.
         raise NotImplementedError
 
     def groups(self, outputs: np.ndarray) -> np.ndarray | None:
@@ -93,16 +103,17 @@ class Fitted(ABC):
         return None
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return the input pixels that boxes of the output depend on, (n, 4), float64."""
-        return np.tile(np.array([0, self.in_shape[0], 0, self.in_shape[1]], float), (len(boxes), 1))
+        """Return the pixels of an input that boxes of its output depend on, (n, 4), float64."""
+        whole = np.array([0, self.in_shape[0], 0, self.in_shape[1]], np.float64)
+        return np.tile(whole, (len(boxes), 1))
 
     @abstractmethod
     def describe(self, output: int) -> dict[str, Any]:
         """Return plain values and small arrays that describe one output, for pictures."""
 
-    @abstractmethod
     def to_state(self) -> dict[str, Any]:
         """Return the plain values from which, with ``arrays``, the layer can be made again."""
+        return {}
 
     @classmethod
     @abstractmethod
@@ -111,13 +122,25 @@ class Fitted(ABC):
     ) -> Fitted:
         """Return the layer that :meth:`to_state` described."""
 
-    @abstractmethod
+    def moving(self) -> Moving:
+        """Return the layer as a function of parameters that gradients move."""
+        from visionshare.generators.layers.moving import Moving
+
+        return Moving(self)
+
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Return the unit of C that computes the layer and hands its output to another unit."""
+        unit: Unit = self._module("c").emit(self, writer, inner)
+        return unit
 
-    @abstractmethod
     def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the layer's output (n, *out_shape), float32, in a graph."""
+        """Return the name of the output in a graph, for inputs (n, *in_shape)."""
+        name: str = self._module("onnx").emit(self, images, graph)
+        return name
+
+    def _module(self, name: str) -> Any:
+        """Return a module of the folder of the layer's kind."""
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")
 
 
 class Layer(Parameters, ABC):
@@ -131,3 +154,4 @@ class Layer(Parameters, ABC):
     @abstractmethod
     def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> Fitted:
         """Return the layer, fitted to what the layers before it make of training images."""
+        # Inputs are (n, *in_shape), an array or ComputedImages, uint8 or float32.

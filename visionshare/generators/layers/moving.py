@@ -1,53 +1,71 @@
-"""The protocol of layers whose parameters gradients move."""
+"""Layers as functions of parameters that gradients move."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.forward import Forward
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.integer_layer import IntegerLayer
     from visionshare.generators.layers.integers.numbers import Bits
     from visionshare.generators.layers.layer import Fitted
 
-__all__ = ["Gradients", "Moving"]
+__all__ = ["AT_ONCE", "Gradients", "Moving", "pixel_unit"]
 
 #: Gradients in the parameters, and in the inputs where they are asked for.
 Gradients = tuple[list[np.ndarray], np.ndarray | None]
+#: Images whose gradients are summed together, in the same order on any number of threads.
+AT_ONCE = 64
 
 
-class Moving(Protocol):
-    """A layer as a function of parameters."""
+def pixel_unit(images: np.ndarray) -> np.float32:
+    """Return what the values of images are multiplied with: bytes are read as 0 to 1."""
+    return np.float32(1 / 255 if images.dtype == np.uint8 else 1)
 
-    parameters: list[np.ndarray]
-    templates: tuple[int, ...]
+
+class Moving:
+    """A layer that stays as it is; layers that move derive from this class."""
+
+    def __init__(self, layer: Fitted) -> None:
+        #: float32, in units in which all can move at one rate; moved in place.
+        self.parameters: list[np.ndarray] = []
+        #: Positions of the parameters that are templates, one per row of the first axis.
+        self.templates: tuple[int, ...] = ()
+        self._fitted = layer
+
+    def layer(self) -> Fitted:
+        """Return the layer with the current parameters."""
+        return self._fitted
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
 
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the outputs (n, *out_shape), float32, and what :meth:`backward` needs."""
-        ...
+        values = Forward([self._fitted]).outputs(inputs, n_jobs)
+        keeps = self._fitted.keeps_bytes and inputs.dtype == np.uint8
+        return values.astype(np.uint8) if keeps else values, None
 
     def backward(
         self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
     ) -> Gradients:
-        """Return the gradients of Σ G · outputs."""
-        ...
-
-    def moved(self) -> None:
-        """Take on the current parameters."""
-        ...
-
-    def layer(self) -> Fitted:
-        """Return the layer with the current parameters."""
-        ...
+        """Return the gradients of Σ G · outputs; those in the inputs where ``below``."""
+        if below:
+            accepted = "layers of templates, units, or families that know gradients in images"
+            raise InputError("layers", f"{self._fitted.kind} after layers that move", accepted)
+        return [], None
 
     def quantize(
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int
     ) -> np.ndarray:
-        """Round parameters and outputs from now on."""
-        # Return the exponents of the output's channels.
-        ...
+        """Round parameters and outputs from now on; return the exponents of output channels."""
+        # Inputs are whole multiples of 2^exponents that say how large values become.
+        raise InputError("layers", self._fitted.kind, "layers of templates and units")
 
     def integers(self) -> IntegerLayer:
         """Return the layer of integers that the rounded parameters are."""
-        ...
+        raise InputError("layers", self._fitted.kind, "layers of templates and units")

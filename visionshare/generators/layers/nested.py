@@ -14,10 +14,11 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.channels.layer import ChannelLayer
 from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
+from visionshare.generators.layers.deslant.layer import DeslantLayer
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.layer import Fitted, Shape, raster_shape
 from visionshare.generators.layers.network import Network
-from visionshare.generators.layers.registry import fitted_class
+from visionshare.generators.layers.registry import layer_class
 from visionshare.generators.layers.states import float_array
 from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
@@ -78,7 +79,7 @@ def _parameters(state: Mapping[str, Any], *names: str) -> list[Any]:
 
 def _deslanted(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
     layers, places = _part(state, arrays)
-    return [fitted_class("deslant").from_state({}, {}, shape), *layers], places
+    return [DeslantLayer(shape), *layers], places
 
 
 def _channels(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
@@ -209,7 +210,7 @@ def _quantized(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers
             raise InputError("kind", kind, " or ".join(map(repr, _INTEGERS)))
         prefix = f"{number}."
         part = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        layers.append(fitted_class(_INTEGERS[kind]).from_state(own, part, shape))
+        layers.append(layer_class(_INTEGERS[kind], fitted=True).from_state(own, part, shape))
         shape = layers[-1].out_shape
     places = arrays.get("places")
     if places is None or places.ndim != 1 or places.dtype != np.int64:

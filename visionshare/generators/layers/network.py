@@ -24,7 +24,7 @@ from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.integer_layer import IntegerLayer
 from visionshare.generators.layers.layer import Fitted, Layer, raster_shape
-from visionshare.generators.layers.registry import fitted_class
+from visionshare.generators.layers.registry import layer_class
 from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.parameters import unfitted_copy
@@ -392,7 +392,7 @@ class Network(FeatureFamily):
                 raise InputError("layers", type(own).__name__, "tables")
             prefix = f"{number}."
             part = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            layers.append(fitted_class(own.get("kind")).from_state(own, part, shape))
+            layers.append(layer_class(own.get("kind"), fitted=True).from_state(own, part, shape))
             shape = layers[-1].out_shape
         return cls.of(layers, arrays["places"], image_shape)
 

@@ -6,39 +6,37 @@ from importlib import import_module
 from typing import Any
 
 from visionshare.errors import InputError
-from visionshare.generators.layers.layer import Fitted, Layer
 
-__all__ = ["KINDS", "fitted_class", "layer_class"]
+__all__ = ["KINDS", "layer_class"]
 
 _HERE = "visionshare.generators.layers"
 #: Of each kind the module, and the names of the layer before and after it is fitted.
 KINDS: dict[str, tuple[str, str, str]] = {
     "channels": ("channels.layer", "Channels", "ChannelLayer"),
-    "deslant-int": ("deslant.integers", "", "IntegerDeslant"),
-    "templates-int": ("templates.integers", "", "IntegerTemplates"),
-    "units-int": ("units.integers", "", "IntegerUnits"),
     "depthwise": ("depthwise.layer", "Depthwise", "DepthwiseLayer"),
+    "depthwise-int": ("depthwise.integers", "", "IntegerDepthwise"),
     "deslant": ("deslant.layer", "Deslant", "DeslantLayer"),
+    "deslant-int": ("deslant.integers", "", "IntegerDeslant"),
     "family": ("family.layer", "Features", "FeatureLayer"),
+    "residual": ("residual.layer", "Residual", "ResidualLayer"),
+    "residual-int": ("residual.integers", "", "IntegerResidual"),
     "templates": ("templates.layer", "Templates", "TemplateLayer"),
+    "templates-int": ("templates.integers", "", "IntegerTemplates"),
     "units": ("units.layer", "Units", "UnitLayer"),
+    "units-int": ("units.integers", "", "IntegerUnits"),
 }
 
 
-def layer_class(kind: Any) -> type[Layer]:
-    """Return the class of layers of a kind, before they are fitted."""
-    found: type[Layer] = _named(kind, 1)
-    return found
+def layer_class(kind: Any, *, fitted: bool = False) -> Any:
+    """Return the class of layers of a kind, before they are fitted or afterwards.
 
-
-def fitted_class(kind: Any) -> type[Fitted]:
-    """Return the class of fitted layers of a kind."""
-    found: type[Fitted] = _named(kind, 2)
-    return found
-
-
-def _named(kind: Any, position: int) -> Any:
-    if not isinstance(kind, str) or kind not in KINDS or not KINDS[kind][position]:
-        raise InputError("kind", kind, " or ".join(map(repr, KINDS)))
-    names = KINDS[kind]
-    return getattr(import_module(f"{_HERE}.{names[0]}"), names[position])
+    Examples
+    --------
+    >>> layer_class("units").__name__, layer_class("units", fitted=True).__name__
+    ('Units', 'UnitLayer')
+    """
+    known = [name for name, (_, unfitted, _) in KINDS.items() if fitted or unfitted]
+    if not isinstance(kind, str) or kind not in known:
+        raise InputError("kind", kind, " or ".join(map(repr, known)))
+    module, unfitted, fitted_name = KINDS[kind]
+    return getattr(import_module(f"{_HERE}.{module}"), fitted_name if fitted else unfitted)

@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["check_cells", "check_pads", "float_array", "int_vector"]
+__all__ = ["check_cells", "check_pads", "check_sources", "float_array", "int_vector"]
 
 _MOST_POSITIONS = 65536
 
@@ -52,3 +52,9 @@ def check_cells(cells: np.ndarray, positions: int) -> None:
     complete = len(used) > 0 and np.array_equal(used, np.arange(len(used)))
     if not complete or int(cells.min()) < -1:
         raise InputError("cells", cells.tolist()[:20], "cells 0, 1, 2, …, or −1")
+
+
+def check_sources(sources: np.ndarray, n: int, channels: int) -> None:
+    """Check the channel of each of ``n`` templates."""
+    if sources.shape != (n,) or (sources < 0).any() or (sources >= channels).any():
+        raise InputError("sources", sources.tolist()[:20], f"{n} channels below {channels}")

@@ -9,29 +9,21 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import check_images
-from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
-from visionshare.generators.layers.depthwise.moving import MovingDepthwise
 from visionshare.generators.layers.deslant.integers import IntegerDeslant
 from visionshare.generators.layers.deslant.layer import DeslantLayer
-from visionshare.generators.layers.family.layer import FeatureLayer
-from visionshare.generators.layers.family.moving import MovingFamily
-from visionshare.generators.layers.fixed import FixedLayer
 from visionshare.generators.layers.integer_layer import IntegerLayer, as_bytes
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Fitted
-from visionshare.generators.layers.moving import Moving
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.templates.layer import TemplateLayer
-from visionshare.generators.layers.templates.moving import MovingTemplates
-from visionshare.generators.layers.units.layer import UnitLayer
-from visionshare.generators.layers.units.moving import MovingUnits
 
 __all__ = ["ByteNetwork", "TunableNetwork", "check_quantizable", "quantized", "tunable"]
 
 # A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
 _PIXEL_EXPONENT, _LARGER = -8, np.float32(256 / 255)
 # Kinds of layers that gradients move, and go through.
-_MOVING = ("templates", "depthwise", "units")
+_OF_TEMPLATES = ("templates", "depthwise", "residual")
+_MOVING = (*_OF_TEMPLATES, "units")
 
 
 def tunable(network: Network) -> TunableNetwork:
@@ -59,19 +51,6 @@ def _moves(layer: Any) -> bool:
     return layer.kind in _MOVING
 
 
-def _moving(layer: Fitted) -> Moving:
-    """Return a layer as a function of its parameters."""
-    if isinstance(layer, DepthwiseLayer):
-        return MovingDepthwise(layer)
-    if isinstance(layer, TemplateLayer):
-        return MovingTemplates(layer)
-    if isinstance(layer, UnitLayer):
-        return MovingUnits(layer)
-    if isinstance(layer, FeatureLayer):
-        return MovingFamily(layer)
-    return FixedLayer(layer)
-
-
 class TunableNetwork:
     """A network's features as a function of parameters."""
 
@@ -80,7 +59,7 @@ class TunableNetwork:
         self._places = network.places_
         self._image_shape = tuple(network.image_shape_)
         self._out_shape = network.layers_[-1].out_shape
-        self._layers = [_moving(layer) for layer in network.layers_]
+        self._layers = [layer.moving() for layer in network.layers_]
         self.parameters = [p for layer in self._layers for p in layer.parameters]
         self.templates = self._positions_of_templates()
         # Features that are the same output share its gradient.
@@ -172,10 +151,11 @@ def check_quantizable(family: Any, argument: str = "family") -> None:
     if isinstance(family, Network):
         layers: Sequence[Any] = family.layers_ if family.is_fitted else family.layers
         kinds = [layer.kind for layer in layers]
-    plain = kinds[1:] if kinds[:1] == ["deslant"] else kinds
-    n_templates = sum(kind == "templates" for kind in plain)
-    ordered = ["templates"] * n_templates + ["units"] * (len(plain) - n_templates)
-    if n_templates == 0 or plain != ordered:
+    # 1) deslanting or nothing, 2) templates first of all layers with weights, 3) units at last
+    weighted = kinds[1:] if kinds[:1] == ["deslant"] else kinds
+    of_templates = [kind for kind in weighted if kind in _OF_TEMPLATES]
+    ordered = of_templates + ["units"] * (len(weighted) - len(of_templates))
+    if not of_templates or weighted != ordered or weighted[0] == "residual":
         accepted = "deslanting or nothing, layers of templates, then units"
         raise InputError(argument, ", ".join(kinds), accepted)
 

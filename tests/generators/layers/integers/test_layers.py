@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from visionshare.errors import InputError
+from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
 from visionshare.generators.layers.deslant.integers import IntegerDeslant
 from visionshare.generators.layers.deslant.layer import DeslantLayer
 from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.integers.rounding import shifted
+from visionshare.generators.layers.residual.integers import IntegerResidual
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.units.integers import IntegerUnits
 
@@ -60,6 +62,49 @@ def test_cells_are_those_of_plain_sums(bits, numbers, pads):
     assert found.dtype == np.uint8
     assert np.array_equal(found, [cells_by_hand(layer, image) for image in images])
     assert found.max() == 255, "nothing was cut off"
+
+
+def test_depthwise_templates_are_those_with_zeros_elsewhere():
+    rng = np.random.default_rng(7)
+    plain = cell_layer(rng, 4, np.arange(-7, 8), (1, 0), size=(7, 6, 3))
+    sources = np.array([2, 0, 0, 1, 2])
+    taps = np.stack([plain.weights[t, ..., s] for t, s in enumerate(sources)])[..., None]
+    layer = IntegerDepthwise(**{**vars(plain), "weights": taps}, sources=sources)
+    spread = np.zeros_like(plain.weights)
+    for t, source in enumerate(sources):
+        spread[t, ..., source] = plain.weights[t, ..., source]
+    expected = IntegerTemplates(**{**vars(plain), "weights": spread})
+    images = rng.integers(0, 256, (9, *layer.in_shape), np.uint8)
+    assert np.array_equal(layer.transform(images), expected.transform(images))
+    # Restricted to some outputs, it reads some channels.
+    outputs = np.array([3, 8])
+    smaller, places, channels = layer.take(outputs)
+    assert channels.tolist() == [1]
+    values = smaller.take_channels(channels).transform(images[..., channels]).reshape(9, -1)
+    assert np.array_equal(values[:, places], layer.transform(images).reshape(9, -1)[:, outputs])
+    with pytest.raises(InputError, match="sources"):
+        IntegerDepthwise(**{**vars(plain), "weights": taps}, sources=sources + 1)
+
+
+def test_residual_sums_are_those_of_plain_sums():
+    rng = np.random.default_rng(8)
+    shape, n, q = (6, 5, 4), 4, 3
+    cells = [np.arange(side) for side in shape[:2]]
+    values = (rng.integers(-7, 8, (n, q, q, 4)), 4, rng.integers(-500, 500, n), np.arange(4) + 4)
+    sources, lifts = np.array([0, 1, 3, 3]), np.array([0, 3, 5, 6])
+    layer = IntegerResidual(shape, *values, (1, 1), *cells, sources, lifts)
+    images = rng.integers(0, 256, (9, *shape), np.uint8)
+    wide = np.pad(images.astype(np.int64), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (q, q), axis=(1, 2))
+    sums = np.einsum("nyxcab,tabc->nyxt", windows, layer.weights) + layer.biases
+    sums = np.maximum(sums, 0) + (images[..., sources].astype(np.int64) << lifts)
+    expected = np.minimum(shifted(sums, layer.shifts), 255)
+    assert np.array_equal(layer.transform(images), expected)
+    for change in ({"lifts": lifts + 9}, {"lifts": -lifts}, {"sources": sources + 1},
+                   {"row_cells": np.arange(6) // 2}, {"pads": (3, 1)}):  # fmt: skip
+        fields = {name: value for name, value in vars(layer).items() if name != "code"}
+        with pytest.raises(InputError):
+            IntegerResidual(**{**fields, **change})
 
 
 @pytest.mark.parametrize("square", [False, True])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,12 +21,8 @@ from visionshare.generators.layers.channels.formulas import (
     formulas,
 )
 from visionshare.generators.layers.channels.kernels import HEADER
-from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
+from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 from visionshare.generators.pictures import Field
-
-if TYPE_CHECKING:
-    from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.codegen.onnx_graph import Graph
 
 __all__ = ["NORMALIZATIONS", "ChannelLayer", "Channels"]
 
@@ -109,10 +105,6 @@ class ChannelLayer(Fitted):
         floats = [epsilon, tables.colors.ravel(), tables.orientations.ravel()]
         return LayerCode(ints, np.concatenate(floats).astype(np.float32), 0)
 
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the whole layer: maps share their work."""
-        return Selection(self, outputs)
-
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return the pixels that boxes of the channels are made of."""
         # A gradient needs the pixels beside its own. Windows of a normalization are left out.
@@ -148,18 +140,6 @@ class ChannelLayer(Fitted):
         made = Channels(**{name: state[name] for name in names})
         made.check_parameters()
         return made.of_shape(in_shape)
-
-    def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Return the unit of the channels, which hands them to another unit."""
-        from visionshare.generators.layers.channels.c import emit
-
-        return emit(self, writer, inner)
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the channels in a graph."""
-        from visionshare.generators.layers.channels.onnx import emit
-
-        return emit(self, images, graph)
 
 
 class Channels(Layer):

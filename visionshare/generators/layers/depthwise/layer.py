@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
 from visionshare.generators.layers.layer import LayerCode, Selection, Shape
-from visionshare.generators.layers.states import int_vector
+from visionshare.generators.layers.states import check_sources, int_vector
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import TemplateLayer, Templates
 
 if TYPE_CHECKING:
-    from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["Depthwise", "DepthwiseLayer"]
 
@@ -28,16 +26,15 @@ class DepthwiseLayer(TemplateLayer):
     """Templates of one channel each; otherwise as :class:`TemplateLayer`."""
 
     kind: ClassVar[str] = "depthwise"
+    per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
     reads_some_channels: ClassVar[bool] = True
     sources: np.ndarray
 
     def take(self, outputs: np.ndarray) -> Selection:
         """Return the templates in use, and the channels that they see."""
         smaller, places, _ = super().take(outputs)
-        used = np.unique(outputs % len(self.templates))
         assert isinstance(smaller, DepthwiseLayer)
-        kept = replace(smaller, sources=self.sources[used])
-        return Selection(kept, places, np.unique(kept.sources))
+        return Selection(smaller, places, np.unique(smaller.sources))
 
     def take_channels(self, channels: np.ndarray) -> DepthwiseLayer:
         """Return the layer for inputs that have only these channels, ascending."""
@@ -53,18 +50,14 @@ class DepthwiseLayer(TemplateLayer):
         header = [*self.in_shape, *self.pads, n, q, rows, columns, self.out_shape[1]]
         parts = [header, self.row_cells, self.col_cells, self.sources]
         ints = np.concatenate([np.asarray(part, np.int64) for part in parts])
-        height, width = (
-            side + 2 * pad for side, pad in zip(self.in_shape[:2], self.pads, strict=True)
-        )
-        return LayerCode(ints, self._floats, height * width + columns)
+        height = self.in_shape[0] + 2 * self.pads[0]
+        width = self.in_shape[1] + 2 * self.pads[1]
+        return LayerCode(ints, self._packed, n * (1 + height * width))
 
     @property
-    def _floats(self) -> np.ndarray:
-        return np.concatenate([self.biases, self.templates.ravel()]).astype(np.float32)
-
-    def code_with(self, known: LayerCode) -> LayerCode:
-        """Return the code, from that of a layer that has the same cells and other templates."""
-        return known._replace(floats=self._floats)
+    def _packed(self) -> np.ndarray:
+        taps = self.templates.reshape(len(self.templates), -1)
+        return np.concatenate([self.biases, taps.T.ravel()]).astype(np.float32)
 
     def place_starts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows and columns of positions, whose numbers places are."""
@@ -87,25 +80,14 @@ class DepthwiseLayer(TemplateLayer):
         """Return the layer that :meth:`to_state` described."""
         plain = TemplateLayer.from_state(state, arrays, (*in_shape[:2], 1))
         sources = int_vector(state, "sources")
-        inside = (sources >= 0).all() and (sources < in_shape[2]).all()
-        if len(sources) != len(plain.templates) or not inside:
-            raise InputError("sources", sources.tolist()[:20], f"channels below {in_shape[2]}")
-        return cls(
-            in_shape, plain.templates, plain.biases, plain.pads, plain.row_cells,
-            plain.col_cells, sources,
-        )  # fmt: skip
+        check_sources(sources, len(plain.templates), in_shape[2])
+        return cls(**vars(plain) | {"in_shape": in_shape, "sources": sources})
 
-    def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Return the unit of the maxima, which hands them to another unit."""
-        from visionshare.generators.layers.depthwise.c import emit
+    def moving(self) -> Moving:
+        """Return the layer as a function of parameters that gradients move."""
+        from visionshare.generators.layers.depthwise.moving import MovingDepthwise
 
-        return emit(self, writer, inner)
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the maxima in a graph."""
-        from visionshare.generators.layers.depthwise.onnx import emit
-
-        return emit(self, images, graph)
+        return MovingDepthwise(self)
 
 
 class Depthwise(Templates):

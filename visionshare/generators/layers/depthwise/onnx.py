@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from visionshare.generators.layers.templates.onnx import cell_maxima
+from visionshare.generators.layers.templates.onnx import largest_responses
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -15,19 +15,8 @@ __all__ = ["emit"]
 
 def emit(layer: DepthwiseLayer, images: str, graph: Graph) -> str:
     """Return the maxima (n, rows, columns, n_templates), float32."""
-    raster = graph.unit_range(graph.node("Transpose", images, perm=[0, 3, 1, 2]))
     # One channel for each template.
-    raster = graph.node("Gather", raster, graph.constant(layer.sources), axis=1)
-    n, q = layer.templates.shape[:2]
-    pad_y, pad_x = layer.pads
-    responses = graph.node(
-        "Conv",
-        raster,
-        graph.constant(layer.templates.transpose(0, 3, 1, 2)),
-        graph.constant(layer.biases),
-        kernel_shape=[q, q],
-        pads=[pad_y, pad_x, pad_y, pad_x],
-        group=n,
-    )
-    maxima = cell_maxima(responses, layer.row_cells, layer.col_cells, graph)
-    return graph.node("Transpose", graph.node("Relu", maxima), perm=[0, 2, 3, 1])
+    channels = graph.node("Gather", graph.unit_range(images), graph.constant(layer.sources), axis=3)
+    n = len(layer.templates)
+    maxima = largest_responses(layer, layer.templates, layer.biases, channels, graph, n)
+    return graph.node("Relu", maxima)

@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.deslant.layer import MACS_PER_VALUE
 from visionshare.generators.layers.integer_layer import IntegerLayer
-from visionshare.generators.layers.layer import Selection, Shape
+from visionshare.generators.layers.layer import LayerCode, Shape
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -41,25 +41,10 @@ class IntegerDeslant(IntegerLayer):
         """Return the multiply-accumulates per image."""
         return MACS_PER_VALUE * int(np.prod(self.in_shape))
 
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the whole layer: every row needs all of the image."""
-        return Selection(self, outputs)
-
-    def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return the deslanted images."""
-        from visionshare.generators.layers.integers.kernels import deslanted_block
-
-        out = np.empty_like(images)
-        deslanted_block(np.ascontiguousarray(images), out)
-        return out
-
-    def describe(self, output: int) -> dict[str, Any]:
-        """Return the place."""
-        return {"kind": "quantized", "place": int(output)}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return nothing: the inputs' shape says all."""
-        return {}
+    @property
+    def code(self) -> LayerCode:
+        """The layer as compiled functions read it."""
+        return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.int32), 0)
 
     @classmethod
     def from_state(
@@ -70,6 +55,6 @@ class IntegerDeslant(IntegerLayer):
 
     def to_onnx(self, images: str, graph: Graph) -> str:
         """Return the name of the deslanted bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import applied
+        from visionshare.generators.layers.integers.onnx import deslanted
 
-        return applied(self, images, graph)
+        return deslanted(self, images, graph)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes
-from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
-
-if TYPE_CHECKING:
-    from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.codegen.onnx_graph import Graph
+from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 
 __all__ = ["MACS_PER_VALUE", "Deslant", "DeslantLayer"]
 
@@ -44,10 +40,6 @@ class DeslantLayer(Fitted):
         """The layer as compiled functions read it."""
         return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.float32), 0)
 
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the whole layer: every row needs all of the image."""
-        return Selection(self, outputs)
-
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return the smallest boxes of the image that hold the sheared ones."""
         from visionshare.generators.layers.deslant.kernels import slant_of
@@ -65,28 +57,12 @@ class DeslantLayer(Fitted):
         """Return the pixel."""
         return {"kind": "deslanted pixel", "pixel": np.unravel_index(int(output), self.in_shape)}
 
-    def to_state(self) -> dict[str, Any]:
-        """Return nothing: the inputs' shape says all."""
-        return {}
-
     @classmethod
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> DeslantLayer:
         """Return the layer."""
         return cls(in_shape)
-
-    def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Return the unit that deslants, and hands the image to another unit."""
-        from visionshare.generators.layers.deslant.c import emit
-
-        return emit(self, writer, inner)
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the deslanted images in a graph."""
-        from visionshare.generators.layers.deslant.onnx import emit
-
-        return emit(self, images, graph)
 
 
 class Deslant(Layer):

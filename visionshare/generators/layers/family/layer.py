@@ -17,6 +17,7 @@ from visionshare.generators.registry import family_from_state
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["FeatureLayer", "Features"]
 
@@ -83,6 +84,12 @@ class FeatureLayer(Fitted):
         if raster_shape(family.image_shape_) != in_shape:
             raise InputError("family", family.image_shape_, f"a family of images {in_shape}")
         return cls(in_shape, family)
+
+    def moving(self) -> Moving:
+        """Return the layer as a function of parameters that gradients move."""
+        from visionshare.generators.layers.family.moving import MovingFamily
+
+        return MovingFamily(self)
 
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Return the unit of the features, which hands them to another unit."""

@@ -14,6 +14,7 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type, table
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.errors import InputError
+from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
 from visionshare.generators.layers.integers.memory import (
     Image,
     deslant_source,
@@ -23,6 +24,7 @@ from visionshare.generators.layers.integers.memory import (
     plan_memory,
 )  # fmt: skip
 from visionshare.generators.layers.integers.packing import PER_BYTE, packed, packed_bytes
+from visionshare.generators.layers.residual.integers import IntegerResidual
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.units.integers import IntegerUnits
 
@@ -78,6 +80,8 @@ class _LayerInC(NamedTuple):
     kind: int
     square: int
     edges: bool
+    depthwise: bool
+    residual: bool
 
 
 def emit(family: Network, writer: Writer) -> Unit:
@@ -93,7 +97,7 @@ def emit_scores(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
 def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit:
     weighted, deslant, images = parts(family)
     from_floats = not writer.bytes
-    direct = deslant is None and not from_floats and not images[0].clear
+    direct = deslant is None and not from_floats and images[0].as_given
     templates = [layer.weights.reshape(len(layer.weights), _rows(layer), -1) for layer in weighted]
     macs = [layer.macs() for layer in weighted]
     if scores is not None:
@@ -101,7 +105,11 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
         macs.append(scores.weights.size)
     # Two templates at a time, where pieces are not too short.
     in_pairs = [_pieces(table) for table in templates]
-    paired = all(piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs)
+    depthwise = any(isinstance(layer, IntegerDepthwise) for layer in weighted)
+    # Two depthwise templates may see two channels.
+    paired = not depthwise and all(
+        piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs
+    )
     pieces = in_pairs if paired else [_whole(table) for table in templates]
     counts = [_room(layer.weights[0].size, layer.bits) for layer in weighted]
     if scores is not None:
@@ -123,9 +131,12 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
     tables: list[tuple[str, np.ndarray, str]] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
         tables += _tables(number, layer, made, bias_type)
+        tables += _tables_of_sources(number, layer, images[number])
     kinds = {made.kind for made in layers}
     values: dict[str, Any] = {
         "layers": layers, "edges": any(made.edges for made in layers),
+        "depthwise": depthwise, "residual": any(made.residual for made in layers),
+        "outputs": [[image.column, image.plane] for image in images[1:]],
         "squares": any(made.square for made in layers), "floats": scores is None,
         "margins": any(image.clear for image in images[1:]), "clear": images[0].clear,
         "direct": direct, "copied": not direct and deslant is None, "from_floats": from_floats,
@@ -237,15 +248,17 @@ def _layer(
     each = packed_bytes(layer.weights[0].size, layer.bits)
     if isinstance(layer, IntegerUnits):
         sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]
-        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False)
+        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False, False, False)
     down, across, _ = layer.out_shape
     edges = edges_of(layer)
     pool = int(edges[0, 1])
     regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
     same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
-    sizes = [n, each, layer.in_shape[2], before.line, down, across, pool]
+    sizes = [n, each, before.column, before.line, down, across, pool]
     sizes += [after.begin, after.line, after.clear, *places]
-    return _LayerInC(shape, _checked(sizes), kind, 0, not same)
+    depthwise = isinstance(layer, IntegerDepthwise)
+    residual = isinstance(layer, IntegerResidual)
+    return _LayerInC(shape, _checked(sizes), kind, 0, not same, depthwise, residual)
 
 
 def _checked(sizes: list[int]) -> list[int]:
@@ -268,3 +281,19 @@ def _tables(
         assert isinstance(layer, IntegerTemplates)
         tables.append((f"edges{number}", edges_of(layer), "uint16_t"))
     return tables
+
+
+def _tables_of_sources(
+    number: int, layer: IntegerTemplates | IntegerUnits, image: Image
+) -> list[tuple[str, np.ndarray, str]]:
+    """Return where the channel of each template lies, or what is added to its sums."""
+    if isinstance(layer, IntegerDepthwise):
+        starts = layer.sources * image.plane
+        return [(f"sources{number}", np.array(_checked(starts.tolist())), "uint16_t")]
+    if isinstance(layer, IntegerResidual):
+        middles = layer.size // 2 * (image.line + image.column) + layer.sources
+        return [
+            (f"middles{number}", np.array(_checked(middles.tolist())), "uint16_t"),
+            (f"lifts{number}", layer.lifts, "uint8_t"),
+        ]
+    return []

@@ -1,12 +1,19 @@
-"""Kernels of layers of whole numbers: the same bits on every machine."""
+"""Kernels of layers of integers, for one image of bytes: the same bits on every machine."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["cells_of_block", "deslanted_block", "units_of_block"]
+from visionshare.generators.borrowed import borrowed
 
+__all__ = ["cells_forward", "slant_forward", "sums_forward"]
+
+# Where each number is in the header of a layer of templates.
+HEIGHT, WIDTH, CHANNELS, N, SIZE, PAD_Y, PAD_X, ROWS, COLUMNS, CELLS, ACROSS, KIND = range(12)
+HEADER = 12
+#: Kinds: templates see all channels, or one each; residual ones are added to the input.
+PLAIN, DEPTHWISE, RESIDUAL = range(3)
 # Bits behind the point: of a slant, and of a row or a column.
 SLANT_BITS, PIXEL_BITS = 12, 8
 # A sum in one of the signed bytes that are squared, and the shift of its square.
@@ -14,11 +21,111 @@ _LARGEST_ROOT, _SQUARE_SHIFT = 127, 6
 
 
 @njit(cache=True, nogil=True)
-def _byte(total: int, shift: int) -> int:
-    """Return a sum of at least 0 after its shift, as a byte."""
+def _rounded(total: int, shift: int) -> int:
+    """Return a sum divided by 2^shift, to the nearest, halves up."""
     if shift > 0:
-        total = (total + (1 << (shift - 1))) >> shift
-    return min(total, 255)
+        return (total + (1 << (shift - 1))) >> shift
+    return total
+
+
+@njit(cache=True, nogil=True)
+def cells_forward(
+    x: np.ndarray, ints: np.ndarray, weights: np.ndarray, work: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the maxima of responses in cells, rectified, shifted and cut off."""
+    # After the header: the cells of rows and of columns, shifts, sources and lifts. Weights are
+    # biases, then taps; the templates of a tap lie side by side.
+    x, ints, weights, work = borrowed(x), borrowed(ints), borrowed(weights), borrowed(work)
+    out = borrowed(out)
+    n, rows, columns, n_cells = ints[N], ints[ROWS], ints[COLUMNS], ints[CELLS]
+    row_cells = ints[HEADER : HEADER + rows]
+    col_cells = ints[HEADER + rows : HEADER + rows + columns]
+    tables = ints[HEADER + rows + columns :]
+    shifts, sources, lifts = tables[:n], tables[n : 2 * n], tables[2 * n :]
+    sums = work[:n]
+    best = work[n : n + n_cells * n]
+    best[:] = 0
+    for y in range(rows):
+        for c in range(columns):
+            if row_cells[y] < 0 or col_cells[c] < 0:
+                continue
+            for t in range(n):
+                sums[t] = weights[t]
+            _add_patch(x, ints, weights[n:], sources, y - ints[PAD_Y], c - ints[PAD_X], sums)
+            cell = row_cells[y] * ints[ACROSS] + col_cells[c]
+            largest = best[cell * n : (cell + 1) * n]
+            for t in range(n):
+                largest[t] = max(largest[t], sums[t])
+            if ints[KIND] == RESIDUAL:
+                middle = ints[SIZE] // 2
+                line = (y - ints[PAD_Y] + middle) * ints[WIDTH]
+                pixel = (line + c - ints[PAD_X] + middle) * ints[CHANNELS]
+                for t in range(n):
+                    largest[t] += np.int32(x[pixel + sources[t]]) << lifts[t]
+    for cell in range(n_cells):
+        for t in range(n):
+            value = _rounded(np.int64(best[cell * n + t]), shifts[t])
+            out[cell * n + t] = min(value, 255)
+
+
+@njit(cache=True, nogil=True)
+def _add_patch(
+    x: np.ndarray,
+    ints: np.ndarray,
+    taps: np.ndarray,
+    sources: np.ndarray,
+    top: int,
+    left: int,
+    sums: np.ndarray,
+) -> None:
+    """Add the products of a patch, as far as it lies in the image."""
+    x, ints, taps = borrowed(x), borrowed(ints), borrowed(taps)
+    sources, sums = borrowed(sources), borrowed(sums)
+    q, channels, n = ints[SIZE], ints[CHANNELS], sums.shape[0]
+    for dy in range(max(0, -top), min(q, ints[HEIGHT] - top)):
+        for dx in range(max(0, -left), min(q, ints[WIDTH] - left)):
+            pixel = ((top + dy) * ints[WIDTH] + left + dx) * channels
+            tap = dy * q + dx
+            if ints[KIND] == DEPTHWISE:
+                line = taps[tap * n : (tap + 1) * n]
+                for t in range(n):
+                    sums[t] += np.int32(x[pixel + sources[t]]) * line[t]
+                continue
+            for c in range(channels):
+                value = np.int32(x[pixel + c])
+                # Many maxima are 0.
+                if value:
+                    begin = (tap * channels + c) * n
+                    line = taps[begin : begin + n]
+                    for t in range(n):
+                        sums[t] += value * line[t]
+
+
+@njit(cache=True, nogil=True)
+def sums_forward(
+    x: np.ndarray, ints: np.ndarray, weights: np.ndarray, work: np.ndarray, out: np.ndarray
+) -> None:
+    """Write units: weighted sums of all values, rectified or squared, shifted and cut off."""
+    # Integers: inputs, units, whether they are squares, shifts. Weights: biases, then inputs.
+    x, ints, weights, work = borrowed(x), borrowed(ints), borrowed(weights), borrowed(work)
+    n_inputs, n, square = ints[0], ints[1], ints[2]
+    sums = work[:n]
+    for t in range(n):
+        sums[t] = weights[t]
+    for j in range(n_inputs):
+        value = np.int32(x[j])
+        if value:
+            line = weights[(j + 1) * n : (j + 2) * n]
+            for t in range(n):
+                sums[t] += value * line[t]
+    for t in range(n):
+        total = np.int64(sums[t])
+        if square:
+            # The sign goes with the square; sizes are rounded alike.
+            root = min(max(_rounded(total, ints[3 + t]), -_LARGEST_ROOT), _LARGEST_ROOT)
+            out[t] = min(_rounded(root * root, _SQUARE_SHIFT), 255)
+        else:
+            out[t] = min(_rounded(max(total, np.int64(0)), ints[3 + t]), 255)
 
 
 @njit(cache=True, nogil=True)
@@ -26,7 +133,8 @@ def _quotient(dividend: int, divisor: int, bits: int) -> int:
     """Return ⌊dividend · 2^bits / divisor⌋, bit by bit, for a dividend below the divisor."""
     quotient = 0
     for _ in range(bits):
-        dividend, quotient = 2 * dividend, 2 * quotient
+        dividend *= 2
+        quotient *= 2
         if dividend >= divisor:
             dividend -= divisor
             quotient += 1
@@ -36,11 +144,11 @@ def _quotient(dividend: int, divisor: int, bits: int) -> int:
 @njit(cache=True, nogil=True)
 def _slant(image: np.ndarray) -> tuple[int, int]:
     """Return the slant of an image, and the row of its center of mass, in fixed point."""
-    rows, cols, channels = image.shape
+    rows, columns, channels = image.shape
     mass = first = second = across = both = np.int64(0)
     for y in range(rows):
         row = moment = np.int64(0)
-        for x in range(cols):
+        for x in range(columns):
             w = np.int64(0)
             for c in range(channels):
                 w += np.int64(image[y, x, c])
@@ -63,106 +171,25 @@ def _slant(image: np.ndarray) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def deslanted_block(images: np.ndarray, out: np.ndarray) -> None:
-    """Write images whose rows are moved so that the slant goes; what comes in is 0."""
-    # images, out: (n, H, W, C), uint8
-    n, rows, cols, channels = images.shape
+def slant_forward(x: np.ndarray, ints: np.ndarray, out: np.ndarray) -> None:
+    """Write an image whose rows are moved so that the slant goes; what comes in is 0."""
+    x, out = borrowed(x), borrowed(out)
+    rows, columns, channels = ints[0], ints[1], ints[2]
+    image = x.reshape((rows, columns, channels))
+    moved = out.reshape((rows, columns, channels))
     one = 1 << PIXEL_BITS
-    for i in range(n):
-        slant, middle = _slant(images[i])
-        for y in range(rows):
-            move = (slant * ((y << PIXEL_BITS) - middle)) >> SLANT_BITS
-            start, right = move >> PIXEL_BITS, move & (one - 1)
-            for x in range(cols):
-                a, b = x + start, x + start + 1
-                for c in range(channels):
-                    total = one // 2
-                    if 0 <= a < cols:
-                        total += (one - right) * np.int64(images[i, y, a, c])
-                    if 0 <= b < cols:
-                        total += right * np.int64(images[i, y, b, c])
-                    out[i, y, x, c] = total >> PIXEL_BITS
-
-
-@njit(cache=True, nogil=True)
-def _add_rows(image: np.ndarray, taps: np.ndarray, y: int, first: int, sums: np.ndarray) -> None:
-    """Add the products of a patch, whose first row and first value are given, to sums."""
-    size, length, n = taps.shape
-    for dy in range(size):
-        row = y + dy
-        if not 0 <= row < image.shape[0]:
-            continue
-        for t in range(length):
-            place = first + t
-            if not 0 <= place < image.shape[1]:
-                continue
-            value = np.int32(image[row, place])
-            if value:
-                line = taps[dy, t]
-                for m in range(n):
-                    sums[m] += value * line[m]
-
-
-@njit(cache=True, nogil=True)
-def cells_of_block(
-    images: np.ndarray, taps: np.ndarray, biases: np.ndarray, shifts: np.ndarray,
-    pads: tuple[int, int], row_cells: np.ndarray, col_cells: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Write the maxima of responses in cells, rectified, shifted and cut off."""
-    # images: (n, H, W · C), uint8
-    # taps: (q, q · C, n_templates), int32
-    # biases, shifts: (n_templates,), int32
-    # out: (n, cell rows, cell columns, n_templates), uint8
-    n, cells_down, cells_across, n_templates = out.shape
-    channels = taps.shape[1] // taps.shape[0]
-    sums = np.empty(n_templates, np.int32)
-    best = np.empty((cells_down, cells_across, n_templates), np.int32)
-    for i in range(n):
-        best[:] = 0
-        for y in range(len(row_cells)):
-            for x in range(len(col_cells)):
-                if row_cells[y] < 0 or col_cells[x] < 0:
-                    continue
-                sums[:] = biases
-                _add_rows(images[i], taps, y - pads[0], x * channels - pads[1], sums)
-                largest = best[row_cells[y], col_cells[x]]
-                for m in range(n_templates):
-                    largest[m] = max(largest[m], sums[m])
-        for r in range(cells_down):
-            for c in range(cells_across):
-                for m in range(n_templates):
-                    out[i, r, c, m] = _byte(best[r, c, m], shifts[m])
-
-
-@njit(cache=True, nogil=True)
-def units_of_block(
-    inputs: np.ndarray, weights: np.ndarray, biases: np.ndarray, shifts: np.ndarray,
-    square: bool, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Write units of bytes: weighted sums, rectified or squared, shifted and cut off."""
-    # inputs: (n, p), uint8
-    # weights: (p, n_units), int32
-    # biases, shifts: (n_units,), int32
-    # out: (n, n_units), uint8
-    n_units = out.shape[1]
-    sums = np.empty(n_units, np.int32)
-    for i in range(len(inputs)):
-        sums[:] = biases
-        for j in range(inputs.shape[1]):
-            value = np.int32(inputs[i, j])
-            if value:
-                line = weights[j]
-                for m in range(n_units):
-                    sums[m] += value * line[m]
-        for m in range(n_units):
-            total = np.int64(sums[m])
-            if square:
-                # The sign goes with the square; sizes are rounded alike.
-                total = np.int64(sums[m])
-                shift = np.int64(shifts[m])
-                if shift > 0:
-                    total = (total + (np.int64(1) << (shift - 1))) >> shift
-                total = min(max(total, -_LARGEST_ROOT), _LARGEST_ROOT)
-                out[i, m] = _byte(total * total, _SQUARE_SHIFT)
-            else:
-                out[i, m] = _byte(max(total, np.int64(0)), shifts[m])
+    slant, middle = _slant(image)
+    for y in range(rows):
+        move = (slant * ((y << PIXEL_BITS) - middle)) >> SLANT_BITS
+        start = move >> PIXEL_BITS
+        right = move & (one - 1)
+        for column in range(columns):
+            a = column + start
+            b = a + 1
+            for c in range(channels):
+                total = one // 2
+                if 0 <= a < columns:
+                    total += (one - right) * np.int64(image[y, a, c])
+                if 0 <= b < columns:
+                    total += right * np.int64(image[y, b, c])
+                moved[y, column, c] = total >> PIXEL_BITS

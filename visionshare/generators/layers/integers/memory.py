@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
+from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
 from visionshare.generators.layers.deslant.integers import IntegerDeslant
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.units.integers import IntegerUnits
@@ -25,23 +26,42 @@ class Image(NamedTuple):
 
     shape: tuple[int, int, int]
     pads: tuple[int, int]
+    #: Whether channels lie one after the other, each a plane: what depthwise templates read.
+    planar: bool = False
+
+    @property
+    def column(self) -> int:
+        """Values from a pixel to the next."""
+        return 1 if self.planar else self.shape[2]
 
     @property
     def line(self) -> int:
-        return (self.shape[1] + 2 * self.pads[1]) * self.shape[2]
+        """Values from a row to the next."""
+        return (self.shape[1] + 2 * self.pads[1]) * self.column
+
+    @property
+    def plane(self) -> int:
+        """Values from a channel to the next."""
+        return (self.shape[0] + 2 * self.pads[0]) * self.line if self.planar else 1
 
     @property
     def begin(self) -> int:
-        return self.pads[0] * self.line + self.pads[1] * self.shape[2]
+        return self.pads[0] * self.line + self.pads[1] * self.column
 
     @property
     def size(self) -> int:
-        return (self.shape[0] + 2 * self.pads[0]) * self.line
+        values = (self.shape[0] + 2 * self.pads[0]) * self.line
+        return values * self.shape[2] if self.planar else values
 
     @property
     def clear(self) -> int:
         """Values that are zero before the image is written."""
         return self.size if any(self.pads) else 0
+
+    @property
+    def as_given(self) -> bool:
+        """Whether pixels lie as in an image that is handed over."""
+        return not self.clear and not self.planar
 
 
 class Plan(NamedTuple):
@@ -82,7 +102,13 @@ def parts(
         or len(family.layers_) > (len(weighted) + 1)
     ):
         raise InputError("family", "layers", "deslanting, then layers of templates")
-    images = [Image(layer.in_shape, getattr(layer, "pads", (0, 0))) for layer in weighted]
+    images = []
+    for layer in weighted:
+        planar = isinstance(layer, IntegerDepthwise) and layer.in_shape[2] > 1
+        images.append(Image(layer.in_shape, getattr(layer, "pads", (0, 0)), planar))
+    if deslant is not None and images[0].planar:
+        accepted = "templates of all channels after deslanting in color"
+        raise InputError("family", "depthwise templates", accepted)
     images.append(Image(family.layers_[-1].out_shape, (0, 0)))
     return weighted, deslant, images
 
@@ -101,10 +127,14 @@ def edges_of(layer: IntegerTemplates) -> np.ndarray:
 
 def place_of(image: Image) -> str:
     """Return the C of where a value of the image is in memory."""
-    if not image.clear:
+    if image.as_given:
         return "number"
-    values = image.shape[1] * image.shape[2]
-    return f"{image.begin} + number / {values} * {image.line} + number % {values}"
+    _, columns, channels = image.shape
+    row = f"number / {columns * channels} * {image.line}"
+    if not image.planar:
+        return f"{image.begin} + {row} + number % {columns * channels}"
+    pixel = f"number / {channels} % {columns} + number % {channels} * {image.plane}"
+    return f"{image.begin} + {row} + {pixel}"
 
 
 def deslant_source(

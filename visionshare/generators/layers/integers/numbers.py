@@ -49,6 +49,12 @@ class WholeNumbers:
         of_each = sums.reshape(-1, *(1,) * (weights.ndim - 1)) - inputs
         return cls(bits, Rounding(numbers, of_each), sums, Rounding(ACTIVATIONS, sums))
 
+    def with_sums(self, sums: np.ndarray, inputs: np.ndarray) -> WholeNumbers:
+        """Return the same with other exponents of sums, for inputs of these exponents."""
+        of_each = sums.reshape(-1, *(1,) * (self.weights.exponents.ndim - 1)) - inputs
+        weights = Rounding(self.weights.numbers, of_each)
+        return replace(self, weights=weights, sums=sums, values=Rounding(ACTIVATIONS, sums))
+
     def measured(self, values: np.ndarray) -> WholeNumbers:
         """Return the same with exponents for values (..., n) that were measured."""
         return replace(self, values=Rounding(ACTIVATIONS, self._exponents(values, ACTIVATIONS)))

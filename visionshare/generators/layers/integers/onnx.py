@@ -2,92 +2,82 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.layers.deslant.integers import IntegerDeslant
-from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.generators.layers.units.integers import IntegerUnits
+from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
+from visionshare.generators.layers.residual.integers import IntegerResidual
+from visionshare.generators.layers.residual.onnx import skipped
+from visionshare.generators.layers.templates.onnx import largest_responses
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.deslant.integers import IntegerDeslant
+    from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
+    from visionshare.generators.layers.templates.integers import IntegerTemplates
+    from visionshare.generators.layers.units.integers import IntegerUnits
 
-__all__ = ["applied", "as_whole", "emit"]
+__all__ = ["as_whole", "deslanted", "templates", "units"]
 
 _LARGEST_EXACT = 2**24
-
-
-def emit(family: Network, graph: Graph) -> str:
-    """Return the features: layers of images (n, H, W, C) of whole numbers, then those chosen."""
-    images = graph.node("Reshape", graph.images, graph.constant(_many(family.layers_[0].in_shape)))
-    values = as_whole(images, graph)
-    for layer in family.layers_:
-        values = applied(layer, values, graph)
-    size = int(np.prod(family.layers_[-1].out_shape))
-    flat = graph.node("Reshape", values, graph.constant(np.array([0, size])))
-    return graph.take(flat, family.places_, size)
-
-
-def _many(shape: tuple[int, ...]) -> np.ndarray:
-    return np.array([0, *shape])
 
 
 def as_whole(images: str, graph: Graph) -> str:
     """Return pixels as floats that hold bytes."""
     if graph.bytes:
         return graph.floats(images)
-    low, high = graph.constant(np.float32(0)), graph.constant(np.float32(1))
+    low = graph.constant(np.float32(0))
+    high = graph.constant(np.float32(1))
     clipped = graph.node("Clip", images, low, high)
     scaled = graph.node("Mul", clipped, graph.constant(np.float32(255)))
     return graph.node("Floor", graph.node("Add", scaled, graph.constant(np.float32(0.5))))
 
 
-def applied(layer: Any, values: str, graph: Graph) -> str:
-    """Return the bytes that a layer makes of bytes, as floats."""
-    if isinstance(layer, IntegerDeslant):
-        return _deslanted(layer, values, graph)
-    if not isinstance(layer, (IntegerTemplates, IntegerUnits)):
-        raise InputError("family", type(layer).__name__, "a layer that can be written as ONNX")
-    n = len(layer.weights)
-    sums = 255 * np.abs(layer.weights.reshape(n, -1)).sum(axis=1) + np.abs(layer.biases)
+def _check_exact(layer: WeightedIntegerLayer, added: int = 0) -> None:
+    """Check that floats hold all sums exactly."""
+    weights = layer.weights.reshape(len(layer.weights), -1)
+    sums = 255 * np.abs(weights).sum(axis=1) + np.abs(layer.biases) + added
     if sums.max() > _LARGEST_EXACT:
         given = f"sums up to {int(sums.max())}"
         raise InputError("family", given, f"sums up to {_LARGEST_EXACT} for ONNX")
-    biases = graph.constant(layer.biases.astype(np.float32))
-    if isinstance(layer, IntegerTemplates):
-        return _cells(layer, values, biases, graph)
-    flat = graph.node("Reshape", values, graph.constant(np.array([0, layer.weights.shape[1]])))
+
+
+def units(layer: IntegerUnits, values: str, graph: Graph) -> str:
+    """Return units of bytes, as floats (n, 1, 1, n_units)."""
+    _check_exact(layer)
+    n, n_inputs = layer.weights.shape
+    flat = graph.node("Reshape", values, graph.constant(np.array([0, n_inputs])))
     weights = graph.constant(layer.weights.astype(np.float32))
-    responses = graph.node("Gemm", flat, weights, biases, transB=1)
+    biases = graph.constant(layer.biases.astype(np.float32))
+    sums = graph.node("Gemm", flat, weights, biases, transB=1)
     if layer.square:
-        roots = _rounded(responses, layer.shifts, (-127, 127), graph)
-        squares = graph.node("Mul", roots, roots)
-        units = _rounded(squares, np.full(n, 6), (0, 255), graph)
+        roots = _rounded(sums, layer.shifts, (-127, 127), graph)
+        found = _rounded(graph.node("Mul", roots, roots), np.full(n, 6), (0, 255), graph)
     else:
-        units = _rounded(responses, layer.shifts, (0, 255), graph)
-    return graph.node("Reshape", units, graph.constant(_many(layer.out_shape)))
+        found = _rounded(sums, layer.shifts, (0, 255), graph)
+    return graph.node("Reshape", found, graph.constant(np.array([0, 1, 1, n])))
 
 
-def _cells(layer: IntegerTemplates, values: str, biases: str, graph: Graph) -> str:
-    """Return maxima of responses in cells, (n, cell rows, cell columns, templates)."""
-    raster = graph.node("Transpose", values, perm=[0, 3, 1, 2])
-    taps = graph.constant(layer.weights.transpose(0, 3, 1, 2).astype(np.float32))
-    q, (pad_y, pad_x) = layer.weights.shape[1], layer.pads
-    responses = graph.node(
-        "Conv", raster, taps, biases, kernel_shape=[q, q], pads=[pad_y, pad_x, pad_y, pad_x]
-    )
-    for axis, cells in ((2, layer.row_cells), (3, layer.col_cells)):
-        along = graph.constant(np.array([axis]))
-        parts = []
-        for cell in range(int(cells.max()) + 1):
-            (positions,) = np.nonzero(cells == cell)
-            own = graph.node("Gather", responses, graph.constant(positions), axis=axis)
-            parts.append(graph.node("ReduceMax", own, along, keepdims=1))
-        responses = graph.node("Concat", *parts, axis=axis)
-    maxima = graph.node("Transpose", responses, perm=[0, 2, 3, 1])
+def templates(layer: IntegerTemplates, values: str, graph: Graph) -> str:
+    """Return maxima of responses in cells, (n, cell rows, cell columns, templates), as floats."""
+    added = ""
+    if isinstance(layer, IntegerResidual):
+        _check_exact(layer, layer.most_added)
+        factors = np.ldexp(np.float32(1), layer.lifts).astype(np.float32)
+        added = graph.node("Mul", skipped(layer, values, graph), graph.constant(factors))
+    else:
+        _check_exact(layer)
+    taps = layer.weights.astype(np.float32)
+    groups = 1
+    if isinstance(layer, IntegerDepthwise):
+        # One channel for each template.
+        values = graph.node("Gather", values, graph.constant(layer.sources), axis=3)
+        groups = len(taps)
+    maxima = largest_responses(layer, taps, layer.biases, values, graph, groups)
+    if added:
+        maxima = graph.node("Add", graph.node("Relu", maxima), added)
     return _rounded(maxima, layer.shifts, (0, 255), graph)
 
 
@@ -100,7 +90,7 @@ def _rounded(sums: str, shifts: np.ndarray, limits: tuple[int, int], graph: Grap
     return graph.node("Clip", graph.node("Floor", scaled), low, high)
 
 
-def _deslanted(layer: IntegerDeslant, values: str, graph: Graph) -> str:
+def deslanted(layer: IntegerDeslant, values: str, graph: Graph) -> str:
     """Return images without slant."""
     _, cols, channels = layer.in_shape
     moves = _moves(layer, values, graph)

@@ -43,8 +43,11 @@ _SMALL = 64
 
 def suits_vectors(family: Network, writer: Writer) -> bool:
     """Return whether the layers have a program in vectors: of bytes, without squares."""
-    squares = any(getattr(layer, "square", False) for layer in family.layers_)
-    return writer.vectors and writer.bytes and not squares
+    plain = ("deslant-int", "templates-int", "units-int")
+    suited = all(
+        layer.kind in plain and not getattr(layer, "square", False) for layer in family.layers_
+    )
+    return writer.vectors and writer.bytes and suited
 
 
 def emit_in_vectors(family: Network, writer: Writer, scores: ScoreTable) -> Unit:

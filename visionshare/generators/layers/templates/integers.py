@@ -15,8 +15,9 @@ from visionshare.generators.layers.integer_layer import (
     weighted_values,
     whole_vector,
 )
-from visionshare.generators.layers.layer import Selection, Shape
-from visionshare.generators.layers.states import check_pads
+from visionshare.generators.layers.integers.kernels import PLAIN
+from visionshare.generators.layers.layer import LayerCode, Selection, Shape
+from visionshare.generators.layers.states import check_cells, check_pads
 from visionshare.generators.layers.templates.layer import kept_cells
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ __all__ = ["IntegerTemplates"]
 
 @dataclass(frozen=True, eq=False)
 class IntegerTemplates(WeightedIntegerLayer):
-    """Largest responses of templates in cells: rectified, shifted, cut off at 255."""
+    """Largest responses of templates in cells: rectified, shifted, cut off at 255.
+
+    out[r, c, t] = min(255, shifted(max(0, max over the cell of (image ⊗ weights_t) + bias_t), s_t))
+    with zeros around the image.
+    """
 
     in_shape: Shape
     weights: np.ndarray
@@ -38,21 +43,37 @@ class IntegerTemplates(WeightedIntegerLayer):
     row_cells: np.ndarray
     col_cells: np.ndarray
     kind: ClassVar[str] = "templates-int"
+    #: Arrays of one row per template.
+    per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts")
+    #: What the kernel computes.
+    code_kind: ClassVar[int] = PLAIN
 
     def __post_init__(self) -> None:
-        self._check_sums()
+        self._check_sums(self.most_added)
         q = self.weights.shape[1] if self.weights.ndim == 4 else 0
-        shape = (len(self.weights), q, q, self.in_shape[2])
+        shape = (len(self.weights), q, q, self.depth)
         if q < 1 or self.weights.shape != shape:
-            raise InputError("weights", self.weights.shape, f"(n, q, q, {self.in_shape[2]})")
+            raise InputError("weights", self.weights.shape, f"(n, q, q, {self.depth})")
         axes = zip(self.in_shape[:2], self.pads, (self.row_cells, self.col_cells), strict=True)
         for side, pad, cells in axes:
-            fits = pad >= 0 and cells.ndim == 1 and 0 < len(cells) <= side + 2 * pad - q + 1
-            if not fits or cells.dtype.kind != "i" or int(cells.min()) < -1:
+            if pad < 0 or cells.ndim != 1 or len(cells) == 0 or cells.dtype.kind != "i":
                 raise InputError("cells", cells.shape, f"cells of positions in {side} + 2 · {pad}")
-            used = np.unique(cells[cells >= 0])
-            if len(used) == 0 or not np.array_equal(used, np.arange(len(used))):
-                raise InputError("cells", used.tolist(), "cells 0, 1, 2, …")
+            check_cells(cells, side + 2 * pad - q + 1)
+
+    @property
+    def size(self) -> int:
+        """Side of a template in pixels."""
+        return int(self.weights.shape[1])
+
+    @property
+    def depth(self) -> int:
+        """Number of channels that a template sees."""
+        return self.in_shape[2]
+
+    @property
+    def most_added(self) -> int:
+        """The largest number that is added to a sum."""
+        return 0
 
     @property
     def out_shape(self) -> Shape:
@@ -76,44 +97,32 @@ class IntegerTemplates(WeightedIntegerLayer):
         """Return the layer with the templates in use, and where the outputs are then."""
         n = len(self.weights)
         used, number = np.unique(outputs % n, return_inverse=True)
-        kept = replace(
-            self, weights=self.weights[used], biases=self.biases[used], shifts=self.shifts[used]
-        )
-        return kept_cells(kept, outputs // n, number.reshape(-1))
+        return kept_cells(self._chosen(used), outputs // n, number.reshape(-1))
+
+    def _chosen(self, used: np.ndarray) -> Any:
+        return replace(self, **{name: getattr(self, name)[used] for name in self.per_template})
 
     def groups(self, outputs: np.ndarray) -> np.ndarray | None:
         """Return the template of each output."""
         return outputs % len(self.weights)
 
     @cached_property
-    def _taps(self) -> np.ndarray:
+    def code(self) -> LayerCode:
+        """The layer as compiled functions read it."""
         n, q = self.weights.shape[:2]
-        lines = self.weights.reshape(n, q, -1)
-        return np.ascontiguousarray(lines.transpose(1, 2, 0), np.int32)
+        down, across, _ = self.out_shape
+        sides = [len(self.row_cells), len(self.col_cells), down * across, across]
+        header = [*self.in_shape, n, q, *self.pads, *sides, self.code_kind]
+        tables = (header, self.row_cells, self.col_cells, self.shifts, *self._tables)
+        ints = np.concatenate([np.asarray(table, np.int64) for table in tables])
+        taps = self.weights.reshape(n, -1).T.ravel()
+        weights = np.concatenate([self.biases, taps]).astype(np.int32)
+        return LayerCode(ints, weights, n * (1 + down * across))
 
-    def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return the layer's bytes."""
-        from visionshare.generators.layers.integers.kernels import cells_of_block
-
-        rows, columns, channels = self.in_shape
-        lines = np.ascontiguousarray(images).reshape(len(images), rows, columns * channels)
-        out = np.empty((len(images), *self.out_shape), np.uint8)
-        cells_of_block(
-            lines, self._taps, self.biases.astype(np.int32), self.shifts.astype(np.int32),
-            (self.pads[0], self.pads[1] * channels), self.row_cells.astype(np.int64),
-            self.col_cells.astype(np.int64), out,
-        )  # fmt: skip
-        return out
-
-    def describe(self, output: int) -> dict[str, Any]:
-        """Return the weights and the bias of the template of an output."""
-        number = int(output) % len(self.weights)
-        return {
-            "kind": "quantized",
-            "place": int(output),
-            "weights": self.weights[number],
-            "bias": int(self.biases[number]),
-        }
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        """Return the channel of each template, and shifts of what is added to its sums."""
+        return ()
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -130,16 +139,19 @@ class IntegerTemplates(WeightedIntegerLayer):
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> IntegerTemplates:
         """Return the layer that :meth:`to_state` described."""
-        return cls(
-            in_shape,
-            pads=check_pads(state.get("pads")),
-            row_cells=whole_vector(arrays, "row_cells"),
-            col_cells=whole_vector(arrays, "col_cells"),
+        return cls(in_shape, **cls._values(state, arrays))
+
+    @classmethod
+    def _values(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        return {
+            "pads": check_pads(state.get("pads")),
+            "row_cells": whole_vector(arrays, "row_cells"),
+            "col_cells": whole_vector(arrays, "col_cells"),
             **weighted_values(state, arrays),
-        )
+        }
 
     def to_onnx(self, images: str, graph: Graph) -> str:
         """Return the name of the layer's bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import applied
+        from visionshare.generators.layers.integers.onnx import templates
 
-        return applied(self, images, graph)
+        return templates(self, images, graph)

@@ -17,8 +17,7 @@ from visionshare.generators.layers.states import check_cells, check_pads, float_
 from visionshare.generators.layers.templates.tables import code_of, packed_taps
 
 if TYPE_CHECKING:
-    from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["CONTRASTS", "TemplateLayer", "Templates", "kept_cells"]
 
@@ -30,6 +29,8 @@ class TemplateLayer(Fitted):
     """Templates with biases, and the cells whose maxima are kept."""
 
     kind: ClassVar[str] = "templates"
+    #: Arrays of one row per template.
+    per_template: ClassVar[tuple[str, ...]] = ("templates", "biases")
     in_shape: Shape
     templates: np.ndarray
     biases: np.ndarray
@@ -51,6 +52,11 @@ class TemplateLayer(Fitted):
     def n_templates(self) -> int:
         """Number of templates."""
         return len(self.templates)
+
+    @property
+    def size(self) -> int:
+        """Side of a template in pixels."""
+        return int(self.templates.shape[1])
 
     @cached_property
     def cell_areas(self) -> np.ndarray:
@@ -76,8 +82,11 @@ class TemplateLayer(Fitted):
         """Return the layer with the templates in use, and where the outputs are then."""
         n = len(self.templates)
         used, number = np.unique(outputs % n, return_inverse=True)
-        kept = replace(self, templates=self.templates[used], biases=self.biases[used])
-        return kept_cells(kept, outputs // n, number.reshape(-1))
+        return kept_cells(self._chosen(used), outputs // n, number.reshape(-1))
+
+    def _chosen(self, used: np.ndarray) -> Any:
+        """Return the layer with some templates."""
+        return replace(self, **{name: getattr(self, name)[used] for name in self.per_template})
 
     def groups(self, outputs: np.ndarray) -> np.ndarray | None:
         """Return the template of each output: its cells are chosen together."""
@@ -89,10 +98,14 @@ class TemplateLayer(Fitted):
         cells = (self.row_cells, self.col_cells)
         return code_of(self.in_shape, self.templates, self.biases, self.pads, cells)
 
-    def code_with(self, known: LayerCode) -> LayerCode:
-        """Return the code, from that of a layer that has the same cells and other templates."""
-        made = known._replace(floats=packed_taps(self.templates, self.biases))
-        vars(self)["code"] = made
+    @property
+    def _packed(self) -> np.ndarray:
+        return packed_taps(self.templates, self.biases)
+
+    def with_templates(self, templates: np.ndarray, biases: np.ndarray) -> TemplateLayer:
+        """Return the layer with other templates; what is known of its cells is kept."""
+        made = replace(self, templates=templates, biases=biases)
+        vars(made)["code"] = self.code._replace(weights=made._packed)
         return made
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
@@ -160,17 +173,11 @@ class TemplateLayer(Fitted):
             check_cells(axis, side + 2 * pad - q + 1)
         return cls(in_shape, templates, biases, pads, cells[0], cells[1])
 
-    def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Return the unit of the maxima, which hands them to another unit."""
-        from visionshare.generators.layers.templates.c import emit
+    def moving(self) -> Moving:
+        """Return the layer as a function of parameters that gradients move."""
+        from visionshare.generators.layers.templates.moving import MovingTemplates
 
-        return emit(self, writer, inner)
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the maxima in a graph."""
-        from visionshare.generators.layers.templates.onnx import emit
-
-        return emit(self, images, graph)
+        return MovingTemplates(self)
 
 
 class Templates(Layer):

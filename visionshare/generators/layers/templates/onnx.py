@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,32 +12,45 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["cell_maxima", "emit"]
+__all__ = ["emit", "largest_responses"]
 
 
 def emit(layer: TemplateLayer, images: str, graph: Graph) -> str:
-    """Return the maxima (n, rows, columns, n_templates), float32."""
-    raster = graph.node("Transpose", images, perm=[0, 3, 1, 2])
-    raster = graph.unit_range(raster)
-    q = layer.templates.shape[1]
+    """Return the maxima with 0, (n, rows, columns, n_templates), float32."""
+    values = graph.unit_range(images)
+    maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
+    return graph.node("Relu", maxima)
+
+
+def largest_responses(
+    layer: Any, taps: np.ndarray, biases: np.ndarray, values: str, graph: Graph, groups: int = 1
+) -> str:
+    """Return the maxima of responses in a layer's cells, (n, rows, columns, n_templates)."""
+    q = taps.shape[1]
     pad_y, pad_x = layer.pads
     responses = graph.node(
         "Conv",
-        raster,
-        graph.constant(layer.templates.transpose(0, 3, 1, 2)),
-        graph.constant(layer.biases),
+        graph.node("Transpose", values, perm=[0, 3, 1, 2]),
+        graph.constant(taps.transpose(0, 3, 1, 2)),
+        graph.constant(biases.astype(np.float32)),
         kernel_shape=[q, q],
         pads=[pad_y, pad_x, pad_y, pad_x],
+        group=groups,
     )
-    maxima = cell_maxima(responses, layer.row_cells, layer.col_cells, graph)
-    return graph.node("Transpose", graph.node("Relu", maxima), perm=[0, 2, 3, 1])
+    maxima = _cell_maxima(responses, layer.row_cells, layer.col_cells, graph)
+    return graph.node("Transpose", maxima, perm=[0, 2, 3, 1])
 
 
-def cell_maxima(responses: str, row_cells: np.ndarray, col_cells: np.ndarray, graph: Graph) -> str:
+def _cell_maxima(responses: str, row_cells: np.ndarray, col_cells: np.ndarray, graph: Graph) -> str:
     """Return the maxima in cells of responses (n, templates, rows, columns)."""
     pool = regular_pool(row_cells, col_cells)
     if pool == 1:
-        return _first(responses, len(row_cells), len(col_cells), row_cells, col_cells, graph)
+        # Positions in no cell are left out.
+        ends = [int((cells >= 0).sum()) for cells in (row_cells, col_cells)]
+        if ends == [len(row_cells), len(col_cells)]:
+            return responses
+        bounds = [graph.constant(np.array(numbers)) for numbers in ([0, 0], ends, [2, 3])]
+        return graph.node("Slice", responses, *bounds)
     if pool:
         # Rows and columns that fill no cell are left out.
         return graph.node("MaxPool", responses, kernel_shape=[pool, pool], strides=[pool, pool])
@@ -50,15 +63,3 @@ def cell_maxima(responses: str, row_cells: np.ndarray, col_cells: np.ndarray, gr
             parts.append(graph.node("ReduceMax", own, along, keepdims=1))
         responses = graph.node("Concat", *parts, axis=axis)
     return responses
-
-
-def _first(
-    responses: str, rows: int, columns: int, row_cells: np.ndarray, col_cells: np.ndarray,
-    graph: Graph,
-) -> str:  # fmt: skip
-    """Return the responses without those that are in no cell."""
-    used = int((row_cells >= 0).sum()), int((col_cells >= 0).sum())
-    if used == (rows, columns):
-        return responses
-    ends = (graph.constant(np.array(numbers)) for numbers in ([0, 0], used, [2, 3]))
-    return graph.node("Slice", responses, *ends)

@@ -58,7 +58,7 @@ def _step(left: int, most: int) -> int:
 def add_together(
     source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
 ) -> None:
-    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, to the rows that begin at ``to``."""
+    """Add ``n`` entries of ``rows`` rows of ``length`` floats to the rows that begin at ``to``."""
     read = borrowed(source.values)
     written = borrowed(out.values)
     starts = borrowed(entries.starts)

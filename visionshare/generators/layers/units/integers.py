@@ -11,7 +11,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, weighted_values
-from visionshare.generators.layers.layer import Selection, Shape
+from visionshare.generators.layers.layer import LayerCode, Selection, Shape
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -56,29 +56,12 @@ class IntegerUnits(WeightedIntegerLayer):
         return Selection(kept, number.reshape(-1))
 
     @cached_property
-    def _columns(self) -> np.ndarray:
-        return np.ascontiguousarray(self.weights.T, np.int32)
-
-    def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return the layer's bytes."""
-        from visionshare.generators.layers.integers.kernels import units_of_block
-
-        out = np.empty((len(images), len(self.weights)), np.uint8)
-        units_of_block(
-            np.ascontiguousarray(images).reshape(len(images), -1), self._columns,
-            self.biases.astype(np.int32), self.shifts.astype(np.int32), self.square, out,
-        )  # fmt: skip
-        return out.reshape(len(images), *self.out_shape)
-
-    def describe(self, output: int) -> dict[str, Any]:
-        """Return the weights and the bias of a unit."""
-        number = int(output)
-        return {
-            "kind": "quantized",
-            "place": number,
-            "weights": self.weights[number],
-            "bias": int(self.biases[number]),
-        }
+    def code(self) -> LayerCode:
+        """The layer as compiled functions read it."""
+        n, n_inputs = self.weights.shape
+        ints = np.concatenate([[n_inputs, n, self.square], self.shifts]).astype(np.int64)
+        weights = np.concatenate([self.biases, self.weights.T.ravel()]).astype(np.int32)
+        return LayerCode(ints, weights, n)
 
     def to_state(self) -> dict[str, Any]:
         """Return bits, shape and whether sums are squared."""
@@ -96,6 +79,6 @@ class IntegerUnits(WeightedIntegerLayer):
 
     def to_onnx(self, images: str, graph: Graph) -> str:
         """Return the name of the layer's bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import applied
+        from visionshare.generators.layers.integers.onnx import units
 
-        return applied(self, images, graph)
+        return units(self, images, graph)

@@ -15,8 +15,7 @@ from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Select
 from visionshare.generators.layers.states import float_array
 
 if TYPE_CHECKING:
-    from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["ACTIVATIONS", "UnitLayer", "Units", "drawn_units"]
 
@@ -121,17 +120,11 @@ class UnitLayer(Fitted):
             raise InputError("offsets", offsets.shape, f"shape ({len(directions)},)")
         return cls(in_shape, directions, offsets, str(activation))
 
-    def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Return the unit of the sums, which hands them to another unit."""
-        from visionshare.generators.layers.units.c import emit
+    def moving(self) -> Moving:
+        """Return the layer as a function of parameters that gradients move."""
+        from visionshare.generators.layers.units.moving import MovingUnits
 
-        return emit(self, writer, inner)
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the units in a graph."""
-        from visionshare.generators.layers.units.onnx import emit
-
-        return emit(self, images, graph)
+        return MovingUnits(self)
 
 
 class Units(Layer):

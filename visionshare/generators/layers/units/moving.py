@@ -8,43 +8,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
+from visionshare.generators.layers.moving import Gradients, Moving, pixel_unit
 from visionshare.generators.layers.units.integers import IntegerUnits
 
 if TYPE_CHECKING:
-    from visionshare.generators.layers.moving import Gradients
     from visionshare.generators.layers.units.layer import UnitLayer
 
 __all__ = ["MovingUnits"]
 
 
-class MovingUnits:
+class MovingUnits(Moving):
     """Directions (n, p) whose columns have a mean square of 2/p at the start, and offsets."""
 
+    _fitted: UnitLayer
+
     def __init__(self, layer: UnitLayer) -> None:
+        super().__init__(layer)
         p = max(1, layer.directions.shape[1])
         size = np.sqrt(np.mean(np.square(layer.directions), axis=0) * p / 2)
         self._size = np.where(size > 0, size, 1).astype(np.float32)
         self.parameters = [layer.directions / self._size, layer.offsets.copy()]
-        self.templates: tuple[int, ...] = ()
         self._numbers: WholeNumbers | None = None
-        self._layer = layer
 
     def layer(self) -> UnitLayer:
         """Return the layer with the current parameters."""
         directions, offsets = self._directions, self.parameters[1].copy()
-        return replace(self._layer, directions=directions, offsets=offsets)
+        return replace(self._fitted, directions=directions, offsets=offsets)
 
     @property
     def _directions(self) -> np.ndarray:
         return np.asarray(self.parameters[0] * self._size)
 
-    def moved(self) -> None:
-        """Nothing is prepared: :meth:`forward` takes the parameters as they are."""
-
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the units (n, 1, 1, n_units), the scaled inputs, the sums and what is inside."""
-        unit = np.float32(1 / 255 if inputs.dtype == np.uint8 else 1)
-        flat = inputs.reshape(len(inputs), -1) * unit
+        flat = inputs.reshape(len(inputs), -1) * pixel_unit(inputs)
         scaled = flat * self._size
         numbers, inside = self._numbers, None
         if numbers is None:
@@ -60,19 +57,19 @@ class MovingUnits:
             if numbers.roots is None:
                 inside = numbers.values.inside(values)
             values = numbers.values(values)
-        return values.reshape(len(inputs), *self._layer.out_shape), (scaled, sums, inside)
+        return values.reshape(len(inputs), *self._fitted.out_shape), (scaled, sums, inside)
 
     def _activated(self, sums: np.ndarray) -> np.ndarray:
-        if self._layer.activation == "square":
+        if self._fitted.activation == "square":
             return np.square(sums)
-        return np.maximum(sums, 0) if self._layer.activation == "relu" else sums
+        return np.maximum(sums, 0) if self._fitted.activation == "relu" else sums
 
     def backward(
         self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
     ) -> Gradients:
         """Return the gradients in directions and offsets, and in the inputs."""
         scaled, sums, inside = seen
-        slopes = {"relu": sums > 0, "square": 2 * sums}.get(self._layer.activation, 1)
+        slopes = {"relu": sums > 0, "square": 2 * sums}.get(self._fitted.activation, 1)
         D = np.asarray(G.reshape(sums.shape) * slopes, np.float32)
         if inside is not None:
             # What is cut off has no gradient.
@@ -93,7 +90,7 @@ class MovingUnits:
         numbers = WholeNumbers.of(self._directions, of_inputs, bits.weights)
         flat = inputs.reshape(len(inputs), -1)
         sums = flat @ numbers.weights(self._directions).T + numbers.biases(self.parameters[1])
-        square = self._layer.activation == "square"
+        square = self._fitted.activation == "square"
         self._numbers = (
             numbers.measured_roots(sums) if square else numbers.measured(np.maximum(sums, 0))
         )
@@ -104,7 +101,7 @@ class MovingUnits:
         assert self._numbers is not None
         numbers = self._numbers
         return IntegerUnits(
-            self._layer.in_shape,
+            self._fitted.in_shape,
             numbers.weights.whole(self._directions),
             numbers.bits,
             numbers.whole_biases(self.parameters[1]),

@@ -1,0 +1,63 @@
+"""Residual sums in integers of few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.layers.integer_layer import whole_vector
+from visionshare.generators.layers.integers.kernels import RESIDUAL
+from visionshare.generators.layers.residual.layer import check_middles
+from visionshare.generators.layers.states import check_sources
+from visionshare.generators.layers.templates.integers import IntegerTemplates
+
+__all__ = ["LARGEST_LIFT", "IntegerResidual"]
+
+#: Of a byte that is added to a sum: floats hold sums of 24 bits exactly.
+LARGEST_LIFT = 14
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerResidual(IntegerTemplates):
+    """Rectified sums of weights, plus the byte in the middle of each patch; shifted, cut off.
+
+    out[r, c, t] = min(255, shifted(max(0, image ⊗ weights_t + bias_t) + image_s · 2^lift_t, s_t))
+    """
+
+    sources: np.ndarray
+    lifts: np.ndarray
+    kind: ClassVar[str] = "residual-int"
+    per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources", "lifts")
+    code_kind: ClassVar[int] = RESIDUAL
+
+    def __post_init__(self) -> None:
+        n = len(self.weights)
+        if self.lifts.shape != (n,) or self.lifts.min() < 0 or self.lifts.max() > LARGEST_LIFT:
+            raise InputError("lifts", self.lifts.tolist()[:20], f"{n} from 0 to {LARGEST_LIFT}")
+        super().__post_init__()
+        check_sources(self.sources, n, self.in_shape[2])
+        check_middles(self)
+
+    @property
+    def most_added(self) -> int:
+        """The largest number that is added to a sum."""
+        return 255 << int(self.lifts.max())
+
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        return self.sources, self.lifts
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Packed weights, biases, shifts, cells, channels and shifts of what is added."""
+        own = {"sources": self.sources, "lifts": self.lifts}
+        return super().arrays | {name: a.astype(np.int64) for name, a in own.items()}
+
+    @classmethod
+    def _values(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        own = {name: whole_vector(arrays, name) for name in ("sources", "lifts")}
+        return super()._values(state, arrays) | own

@@ -1,0 +1,80 @@
+"""Residual sums whose templates and biases gradients move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.generators.inputs import as_lines
+from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
+from visionshare.generators.layers.moving import Gradients, pixel_unit
+from visionshare.generators.layers.residual.integers import LARGEST_LIFT, IntegerResidual
+from visionshare.generators.layers.templates.moving import MovingTemplates
+
+if TYPE_CHECKING:
+    from visionshare.generators.layers.residual.layer import ResidualLayer
+
+__all__ = ["MovingResidual"]
+
+
+class MovingResidual(MovingTemplates):
+    """Templates, in units of their root mean square, and biases; their input is added."""
+
+    _fitted: ResidualLayer
+
+    def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
+        """Return the sums, where responses are above 0, and which sums are not cut off."""
+        values, places = self._maxima(inputs, n_jobs)
+        if self._numbers is None:
+            return values, (places, None)
+        inside = self._numbers.values.inside(values)
+        return self._numbers.values(values), (places, inside)
+
+    def backward(
+        self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
+    ) -> Gradients:
+        """Return the gradients in templates and biases, and in the inputs."""
+        places, inside = seen
+        slopes = np.asarray(G if inside is None else G * inside, np.float32)
+        own, of_inputs = super().backward(inputs, places, slopes, n_jobs, below)
+        if of_inputs is not None:
+            flat = of_inputs.reshape(len(inputs), -1)
+            flat[:, self._fitted.middles] += slopes.reshape(len(inputs), -1)
+        return own, of_inputs
+
+    def _add_gradients(
+        self,
+        inputs: np.ndarray,
+        places: np.ndarray,
+        slopes: np.ndarray,
+        of_templates: np.ndarray,
+        of_biases: np.ndarray,
+        of_inputs: np.ndarray,
+    ) -> None:
+        from visionshare.generators.layers.templates.kernels import (
+            image_gradients,
+            template_gradients,
+        )
+
+        # The code of the templates comes after that of the sum.
+        ints = self._fitted.code.ints[len(self._fitted.middles) + 1 :]
+        unit = pixel_unit(inputs)
+        template_gradients(as_lines(inputs), unit, ints, places, slopes, of_templates, of_biases)
+        if len(of_inputs):
+            templates = as_lines(self._fitted.templates)
+            image_gradients(templates, ints, places, slopes, as_lines(of_inputs))
+
+    def _rounded_parameters(self, bits: Bits, exponents: np.ndarray) -> WholeNumbers:
+        numbers = super()._rounded_parameters(bits, exponents)
+        # What is added is a whole number of the sums' units, and not of too many.
+        every = np.resize(exponents, self._fitted.in_shape[2])
+        added = every[self._fitted.sources]
+        sums = np.clip(numbers.sums, added - LARGEST_LIFT, added)
+        self._lifts = added - sums
+        return numbers.with_sums(sums, every)
+
+    def integers(self) -> IntegerResidual:
+        """Return the layer of integers that the rounded parameters are."""
+        sources = self._fitted.sources
+        return IntegerResidual(**self._whole_values(), sources=sources, lifts=self._lifts)

@@ -1,0 +1,37 @@
+"""Residual sums in ONNX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.generators.layers.templates.onnx import largest_responses
+
+if TYPE_CHECKING:
+    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.residual.layer import ResidualLayer
+
+__all__ = ["emit", "skipped"]
+
+
+def emit(layer: ResidualLayer, images: str, graph: Graph) -> str:
+    """Return the sums (n, rows, columns, n_templates), float32."""
+    values = graph.unit_range(images)
+    maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
+    return graph.node("Add", graph.node("Relu", maxima), skipped(layer, values, graph))
+
+
+def skipped(layer: Any, values: str, graph: Graph) -> str:
+    """Return what a layer of residual sums adds, (n, rows, columns, n_templates)."""
+    half = layer.size // 2
+    for axis, cells in ((1, layer.row_cells), (2, layer.col_cells)):
+        middles = [
+            int(np.flatnonzero(cells == cell)[0]) + half - layer.pads[axis - 1]
+            for cell in range(int(cells.max()) + 1)
+        ]
+        if middles != list(range(layer.in_shape[axis - 1])):
+            values = graph.node("Gather", values, graph.constant(np.array(middles)), axis=axis)
+    if not np.array_equal(layer.sources, np.arange(layer.in_shape[2])):
+        values = graph.node("Gather", values, graph.constant(layer.sources), axis=3)
+    return values

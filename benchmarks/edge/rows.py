@@ -34,7 +34,7 @@ def measured(
         found = measure(contender.sources, find_target(name), contender.images[chosen], optimize)
         if not np.array_equal(found.labels, labels[chosen]):
             raise RuntimeError(f"{contender.name}: {name} and this machine differ")
-        cores[name] = found.figures.as_dict()
+        cores[name] = vars(found.figures)
     return {
         "name": contender.name, "optimize": OPTIMIZATIONS[optimize],
         "errors": [100 * float(np.mean(labels != contender.labels))], "images": len(labels),

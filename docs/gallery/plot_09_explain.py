@@ -28,10 +28,10 @@ first, second = np.argsort(-said.probabilities)[:2]
 print(f"{said.label} with probability {said.probabilities[first]:.2f}")
 
 # %%
-# The strongest features for and against the label. They and the base add up to the score.
+# The features that count most for and against the label. They and the base add up to the score.
 
 label = said.class_index()
-for j in said.strongest(n=5):
+for j in said.top_features(said.class_index(), 5):
     rows, cols = said.boxes[j, :2], said.boxes[j, 2:]
     print(
         f"feature {said.numbers[j]:2}: {said.evidence[label, j]:+.2f}, rows {rows}, columns {cols}"
@@ -45,9 +45,9 @@ assert said.label == said.classes[first]
 figure, axes = plt.subplots(1, 3, figsize=(8, 3))
 axes[0].imshow(image, cmap="gray")
 for axis, c in zip(axes[1:], (first, second), strict=True):
-    relief = said.relief(said.classes[c])
-    most = np.abs(relief).max()
-    axis.imshow(relief, cmap="RdBu_r", vmin=-most, vmax=most)
+    evidence = said.evidence_map(c)
+    most = np.abs(evidence).max()
+    axis.imshow(evidence, cmap="RdBu_r", vmin=-most, vmax=most)
     axis.set_title(f"for {said.classes[c]}: {said.probabilities[c]:.2f}")
 for axis in axes:
     axis.set_axis_off()

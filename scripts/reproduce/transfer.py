@@ -239,19 +239,39 @@ def _same_classes(outcome: Outcome, method: str, positives: int) -> list[int]:
     return [n for n, count in zip(known, counts, strict=True) if count == counts[-1]]
 
 
+def _matrix(weights: np.ndarray, targets: list[str], sources: list[str], title: str) -> Any:
+    """Return a figure: columns are targets, rows sources, as in the paper's figure 4.
+
+    Red lowers the score, blue raises it; gray: excluded.
+    """
+    matrix = np.asarray(weights, np.float64).T
+    n, k = matrix.shape
+    plt = pyplot()
+    size = (min(16.0, 2.6 + 0.28 * k), min(16.0, 1.6 + 0.28 * n))
+    figure = plt.figure(figsize=size, layout="constrained")
+    axis = figure.subplots()
+    colors = plt.get_cmap("RdBu").with_extremes(bad="0.8")
+    reach = float(np.nanmax(np.abs(matrix))) or 1.0
+    shown = axis.imshow(np.ma.masked_invalid(matrix), cmap=colors, vmin=-reach, vmax=reach)
+    letters = 8 if max(n, k) <= 40 else 5
+    axis.set_xticks(range(k), targets, size=letters, rotation=90 if k > 12 else 0)
+    axis.set_yticks(range(n), sources, size=letters)
+    axis.set(xlabel="class that is learned", ylabel="source", title=title)
+    figure.colorbar(shown, ax=axis, label="weight", shrink=0.8)
+    return figure
+
+
 def draw_matrices(
     out: Path, measured: dict[str, Outcome], names: dict[str, list[str]]
 ) -> list[str]:
     """Write the transferability matrices of 10 positives; return the page's lines."""
-    from visionshare.reports.transferability import draw_transferability
-
     lines = []
     for name, outcome in measured.items():
         weights = outcome.weights[POSITIVES[-1]]
         learned = np.flatnonzero(np.isfinite(weights).any(axis=1))
         labels = [names[name][c] for c in learned]
         title = f"{name}, {POSITIVES[-1]} + {NEGATIVES}"
-        figure = draw_transferability(weights[learned], labels, names[name], title)
+        figure = _matrix(weights[learned], labels, names[name], title)
         figure.savefig(out / f"transfer-{name}.png", dpi=70)
         lines.append(f"![weights of the sources, {name}](../transfer-{name}.png)")
     return lines

@@ -36,7 +36,7 @@ def test_contributions_and_intercept_are_the_score(label):
         assert said.label == model.predict(image[None])[0]
 
 
-def test_the_relief_is_the_evidence_of_what_is_somewhere():
+def test_the_map_is_the_evidence_of_what_is_somewhere():
     family = PatchTemplates(3, 6, 2, (2.0,), n_patches=500).fit(IMAGES)
     model = _classifier(family)
     said = explain(model, IMAGES[0])
@@ -45,12 +45,12 @@ def test_the_relief_is_the_evidence_of_what_is_somewhere():
         if (bottom - top) * (right - left) < 64:
             amount = said.evidence[1, j] / ((bottom - top) * (right - left))
             expected[top:bottom, left:right] += amount
-    assert_allclose(said.relief("bee"), expected, atol=1e-9)
-    assert_allclose(said.relief("bee").sum(), said.evidence[1][~said.everywhere].sum())
+    assert_allclose(said.evidence_map(1), expected, atol=1e-9)
+    assert_allclose(said.evidence_map(1).sum(), said.evidence[1][~said.everywhere].sum())
     larger = said.scaled((16, 24))
     assert larger.size == (16, 24)
     assert_allclose(larger.boxes, said.boxes * [2, 2, 3, 3])
-    assert_allclose(larger.relief("bee").sum(), said.relief("bee").sum())
+    assert_allclose(larger.evidence_map(1).sum(), said.evidence_map(1).sum())
 
 
 def test_the_strongest_are_those_that_tell_classes_apart():
@@ -62,8 +62,8 @@ def test_the_strongest_are_those_that_tell_classes_apart():
     )
     said = explain(model, np.ones((1, 3)))
     # The first adds as much to both classes: it says nothing.
-    assert said.strongest().tolist() == [2, 1]
-    assert said.strongest(4, 1).tolist() == [2]
+    assert said.top_features(said.class_index()).tolist() == [2, 1]
+    assert said.top_features(said.class_index(4), 1).tolist() == [2]
     assert said.label == 5
     assert said.class_index("4") == 0
 
@@ -82,7 +82,7 @@ def test_vectors_are_explained_too():
     model = _classifier(Pixels().fit(np.zeros((1, 5))), 2)
     said = explain(model, np.arange(5.0))
     assert said.size == (1, 5)
-    assert said.relief().shape == (1, 5)
+    assert said.evidence_map(0).shape == (1, 5)
 
 
 def test_what_is_wrong_is_named():
@@ -92,4 +92,4 @@ def test_what_is_wrong_is_named():
     with pytest.raises(
         InputError, match=r"^class: got 'eel'; accepted: one of 'ant', 'bee', 'cat'"
     ):
-        explain(model, IMAGES[0]).strongest("eel")
+        explain(model, IMAGES[0]).class_index("eel")

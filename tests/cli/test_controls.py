@@ -58,7 +58,7 @@ def test_no_command_writes_controls(classifier, tmp_path, monkeypatch, capsys):
             picture = Image.fromarray(rng.integers(0, 256, (8, 8), np.uint8))
             picture.save(tmp_path / "pictures" / name / f"{i}\x1b[2J.png")
     picture = "pictures/\x1b[31mred/0\x1b[2J.png"
-    few = ["--positives", "2", "--negatives", "2", "--draws", "1"]
+    few = ["--positives", "2"]
     calls = [
         ["predict", str(run), "pictures"],
         ["predict", str(run), "pictures", "--json"],
@@ -74,7 +74,7 @@ def test_no_command_writes_controls(classifier, tmp_path, monkeypatch, capsys):
         ["extract", str(run), "pictures", "--out", "store"],
         ["prepare", str(run), "pictures", "--out", "prepared"],
         ["export", str(run), "--out", "c"],
-        ["transfer", "pictures", str(run), "--matrix", "who.png", *few],
+        ["transfer", "pictures", str(run), "--out", "new.safetensors", *few],
         ["train", "pictures", "--recipe", "digits", "--rounds", "1", "--test-fraction", "0.4"],
         ["data", "check", "pictures", "--sheet", "sheet.png"],
         ["data", "check", "pictures", "--sheet", "sheet.png", "--json"],

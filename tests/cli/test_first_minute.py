@@ -16,9 +16,9 @@ from visionshare.machine.progress import Progress
 
 COMMANDS = [
     "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
-    "explain", "extract", "segment", "read", "transfer", "export", "serve", "list", "store info",
-    "store verify", "store repair", "data list", "data info", "data verify", "data fetch",
-    "data check",
+    "explain", "extract", "segment", "read", "transfer", "export", "measure", "serve", "list",
+    "store info", "store verify", "store repair",
+    "data list", "data info", "data verify", "data fetch", "data check",
 ]  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def run_folder(tmp_path, monkeypatch):
 def test_a_group_without_arguments_shows_its_help(group, capsys):
     assert main([*group, "--help"]) == 0
     expected = capsys.readouterr().out
-    assert "Commands:" in expected
+    assert ("Learn:" if not group else "Commands:") in expected
     for words in (group, [*group, "-h"]):
         assert main(words) == 0
         said = capsys.readouterr()
@@ -63,8 +63,9 @@ def test_the_commands_are_all_tested(capsys):
     names = []
     for group in ([], ["store"], ["data"]):
         assert main(group) == 0
-        lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
-        names += [" ".join([*group, line.split()[0]]) for line in lines if line[2:3].strip()]
+        said = capsys.readouterr().out
+        lines = said.partition("Show no progress.\n")[2].splitlines()
+        names += [" ".join([*group, line.split()[0]]) for line in lines if line.startswith("  ")]
     assert sorted(names) == sorted([*COMMANDS, "store", "data"])
 
 
@@ -110,7 +111,7 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("predct x", "No command 'predct'. Did you mean 'visionshare predict'"),
         ("check photos", "No command 'check'. Did you mean 'visionshare data check'?"),
         ("data chek photos", "No command 'chek'. Did you mean 'visionshare data check'?"),
-        ("predict", "Missing argument 'classifier'. Help: visionshare predict -h"),
+        ("predict", "Missing argument 'CLASSIFIER'. Help: visionshare predict -h"),
         ("data --quiet", "Missing command. Help: visionshare data -h"),
         ("data info mnist extra", "Help: visionshare data info -h"),
         # Names and paths.
@@ -126,7 +127,7 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("predict out/letters photoz", "no file, folder or pattern named 'photoz'. Did you mean"),
         ("evaluate out/letters digitz", "named 'digitz'. Did you mean 'digits'?"),
         ("export leters --out x", "Did you mean 'out/letters'?"),
-        ("export out/letters --target cortex-m5", "(did you mean 'cortex-m"),
+        ("measure out/letters --target cortex-m5", "(did you mean 'cortex-m"),
         ("export out/letters --to onx --out x", "(did you mean 'onnx'?)"),
         ("serve leters", "Did you mean 'out/letters'?"),
         ("read leters x", "Did you mean 'out/letters'?"),
@@ -208,8 +209,8 @@ def completed(words, monkeypatch, capsys):
         ("extract small-p", {"small-patches"}),
         ("data info fash", {"fashion-mnist"}),
         ("evaluate x usp", {"usps"}),
-        ("export x --target cortex-m4", {"cortex-m4"}),
-        ("export x --package npm", {"npm"}),
+        ("measure x --target cortex-m4", {"cortex-m4"}),
+        ("export x --to npm", {"npm"}),
         ("list po", {"pools"}),
         # The shell itself completes paths.
         ("train out/le", set()),
@@ -243,7 +244,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(words):
 def test_help_fits_narrow_terminals(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
-    for words in ([], ["train"], ["export"]):
+    for words in ([], ["train"], ["export"], ["measure"]):
         assert main([*words, "-h"]) == 0
         said = capsys.readouterr().out
         assert "\x1b" not in said

@@ -12,11 +12,10 @@ from PIL import Image
 
 import visionshare
 from visionshare import CompactClassifier, Pixels
-from visionshare.cli import evaluation
+from visionshare.cli import measuring
 from visionshare.cli.main import main
-from visionshare.errors import ClusterError, InputError, StorageError
+from visionshare.errors import ClusterError, StorageError
 from visionshare.files.durable import replace_file, storage_errors
-from visionshare.reports.transferability import write_transferability
 
 
 @pytest.fixture
@@ -55,18 +54,6 @@ def test_predictions_replace_predictions_alone(here, capsys, form):
     assert Path(f"p.{form}").read_text() == theirs
 
 
-def test_a_matrix_replaces_no_table_but_its_own(here, capsys):
-    Path("w.csv").write_text("weight,height\n1,2\n")
-    call = "transfer photos c.safetensors --matrix w.png"
-    assert "--matrix: got 'w.csv, which this command did not write'" in _refused(call, capsys)
-    with pytest.raises(InputError, match=r"^path: got .*w\.csv"):
-        write_transferability("w.png", np.ones((1, 1)), ["a"], ["b"])
-    assert Path("w.csv").read_text() == "weight,height\n1,2\n"
-    assert not Path("w.png").exists()
-    for _ in range(2):
-        write_transferability("v.png", np.ones((1, 1)), ["a"], ["b"])
-
-
 @pytest.mark.parametrize("place", ["photos.png", "missing/of/none.png"])
 def test_places_that_take_no_file_are_named_first(here, capsys, place):
     Path("photos.png").mkdir()
@@ -75,7 +62,6 @@ def test_places_that_take_no_file_are_named_first(here, capsys, place):
         f"data check photos --sheet {place}",
         f"explain c.safetensors photos/a/1.png --out {place}",
         f"segment c.safetensors photos/a/1.png --out {place}",
-        f"transfer photos c.safetensors --matrix {place}",
         f"prepare c.safetensors photos --out new --raw {place}",
     ):
         said = _refused(call, capsys)
@@ -165,7 +151,7 @@ def test_large_images_are_timed_in_a_batch_that_fits(here, capsys, monkeypatch):
         return scores(self, images, *more)
 
     monkeypatch.setattr(CompactClassifier, "decision_function", counted)
-    monkeypatch.setattr(evaluation, "_BYTES", 40)
+    monkeypatch.setattr(measuring, "_MOST_BYTES", 40)
     assert main(["bench", "c.safetensors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["images_per_second_in_batches"] > 0
     assert max(sizes) == 2

@@ -53,8 +53,6 @@ def _content(folder):
         "data check photos --sheet photos/left/left1.png",
         "transfer photos c.safetensors --out c.safetensors",
         "transfer photos . --out c.safetensors",
-        "transfer photos c.safetensors --matrix photos/left/left1.png",
-        "transfer list.csv c.safetensors --matrix list.png",
     ],
 )
 def test_what_is_read_is_not_written(here, capsys, call):

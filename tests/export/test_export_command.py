@@ -15,22 +15,24 @@ HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))
 
 @pytest.mark.skipif(not HAS_COMPILER, reason="no C compiler on this machine")
 def test_measured_on_digits(trained, tmp_path, capsys):
-    arguments = ["export", str(trained), "--to", "c", "--out", str(tmp_path), "--quantize", "int8"]
-    capsys.readouterr()
-    assert main([*arguments, "--measure", "digits", "--json"]) == 0
+    options = ["--quantize", "int8"]
+    assert main(["export", str(trained), "--out", str(tmp_path), *options]) == 0
+    assert "classifier.h" in capsys.readouterr().out
+    # Again into the same folder.
+    assert main(["export", str(trained), "--out", str(tmp_path), *options, "--json"]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert str(tmp_path / "classifier.c") in files
+    assert main(["measure", str(trained), "digits", *options, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    measured = figures["measured"]
-    assert measured["images"] == len(load_dataset("digits", "test"))
-    assert (
-        abs(measured["errors"] - measured["errors_of_c"])
-        <= measured["different"]
-        < 0.05 * measured["images"]
-    )
-    assert 0 < figures["ram_bytes"] < 4096
-    # Again into the same folder, and for reading.
-    assert main([*arguments, "--measure", "digits"]) == 0
+    assert figures["images"] == len(load_dataset("digits", "test"))
+    difference = abs(figures["errors"] - figures["errors_in_python"])
+    assert difference <= figures["different_labels"] < 0.05 * figures["images"]
+    assert figures["tables"] == "int8"
+    assert 0 < figures["ram"] < 4096
+    # For reading.
+    assert main(["measure", str(trained), "digits", *options]) == 0
     printed = capsys.readouterr().out
-    for word in ("flash", "ram", "% error", "classified differently", "classifier.h"):
+    for word in ("flash", "ram", "errors in python", "different labels"):
         assert word in printed
 
 
@@ -41,6 +43,7 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
     from visionshare import load
 
     options = ["--identifier-prefix", "digits", "--rounds", "4", "--probabilities"]
+    options += ["--quantize", "none"]
     assert main(["export", str(trained), "--out", str(tmp_path), *options]) == 0
     subprocess.run(["make", "-C", str(tmp_path)], check=True, capture_output=True)
     images = load_dataset("digits", "test").images[:50]
@@ -64,7 +67,7 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
         ["--quantize", "none", "--calibrate", "digits"],
         ["--identifier-prefix", "int"], ["--identifier-prefix", "stdint"],
         ["--identifier-prefix", "math"], ["--identifier-prefix", "lambda"],
-        ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
+        ["--rounds", "7"], ["--rounds", "0"], ["--calibrate", "nowhere"],
         ["--fast"],
     ],
     ids=" ".join,

@@ -54,23 +54,23 @@ def few_bits(images, tmp_path_factory):
     return file
 
 
-def _figures(capsys, *arguments):
+def _measured(capsys, *arguments):
     capsys.readouterr()
-    assert main(["export", *map(str, arguments), "--json"]) == 0
+    assert main(["measure", *map(str, arguments), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 @needs_tools
 def test_a_core_computes_in_integers_where_it_can(trained, layered, capsys):
     def on_core(file, *more):
-        return _figures(capsys, file, "--target", "cortex-m0plus", "--count", "5", *more)
+        return _measured(capsys, file, "--target", "cortex-m0plus", "--count", "5", *more)
 
     assert on_core(trained)["arithmetic"] == "integers"
     assert on_core(trained, "--quantize", "none")["arithmetic"] == "floats"
     floats = on_core(layered)
     integers = on_core(layered, "--calibrate", "digits")
     assert (floats["arithmetic"], integers["arithmetic"]) == ("floats", "integers")
-    assert integers["differences"] == 0
+    assert integers["different_scores"] == 0
     assert integers["instructions"] < floats["instructions"] / 4
     assert integers["flash"] < floats["flash"] / 2
     smaller = on_core(layered, "--quantize", "int4", "--calibrate", "digits")
@@ -79,20 +79,22 @@ def test_a_core_computes_in_integers_where_it_can(trained, layered, capsys):
 
 @needs_compiler
 def test_c_is_compared_with_the_floats(layered, tmp_path, capsys):
-    calibrated = ["--calibrate", "digits", "--measure", "digits"]
-    figures = _figures(capsys, layered, "--out", tmp_path, *calibrated)
-    assert figures["tables"] == "int8"
+    calibrated = ["--calibrate", "digits"]
+    assert main(["export", str(layered), "--out", str(tmp_path), *calibrated]) == 0
     assert "int32_t" in (tmp_path / "classifier.h").read_text()
-    measured = figures["measured"]
-    assert measured["images"] == len(load_dataset("digits", "test"))
-    assert measured["different"] < 0.05 * measured["images"]
+    figures = _measured(capsys, layered, "digits", *calibrated)
+    assert (figures["tables"], figures["arithmetic"]) == ("int8", "integers")
+    assert figures["images"] == len(load_dataset("digits", "test"))
+    assert figures["different_labels"] < 0.05 * figures["images"]
 
 
 @needs_onnx
 def test_onnx_has_the_same_integers(layered, tmp_path, capsys):
-    arguments = [layered, "--to", "onnx", "--out", tmp_path / "c.onnx", "--calibrate", "digits"]
-    measured = _figures(capsys, *arguments, "--measure", "digits")["measured"]
-    assert measured["different"] < 0.05 * measured["images"]
+    calibrated = ["--calibrate", "digits"]
+    out = ["--out", str(tmp_path / "c.onnx")]
+    assert main(["export", str(layered), "--to", "onnx", *out, *calibrated]) == 0
+    figures = _measured(capsys, layered, "digits", "--target", "onnx", *calibrated)
+    assert figures["different_labels"] < 0.05 * figures["images"]
     program = OnnxProgram("c", "uint8", (tmp_path / "c.onnx").read_bytes())
     scores = run_onnx(program, load_dataset("digits", "test").images[:20]).scores
     assert np.array_equal(scores, np.rint(scores))
@@ -115,9 +117,7 @@ def test_options_that_do_not_go_together(options, said, trained, tmp_path, capsy
 
 
 def test_what_was_learned_in_integers_is_exported_as_it_is(few_bits, tmp_path, capsys):
-    assert (
-        main(["export", str(few_bits), "--package", "arduino", "--out", str(tmp_path / "a")]) == 0
-    )
+    assert main(["export", str(few_bits), "--to", "arduino", "--out", str(tmp_path / "a")]) == 0
     assert main(["export", str(few_bits), "--out", str(tmp_path / "c")]) == 0
     packaged = next((tmp_path / "a").rglob("classifier.c")).read_text()
     tables = [line for line in packaged.splitlines() if line.startswith("static const")]
@@ -131,5 +131,5 @@ def test_what_was_learned_in_integers_is_exported_as_it_is(few_bits, tmp_path, c
 
 @needs_tools
 def test_a_core_takes_what_was_learned_in_integers(few_bits, capsys):
-    found = _figures(capsys, few_bits, "--target", "cortex-m4", "--count", "5")
-    assert (found["arithmetic"], found["differences"]) == ("integers", 0)
+    found = _measured(capsys, few_bits, "--target", "cortex-m4", "--count", "5")
+    assert (found["arithmetic"], found["different_scores"]) == ("integers", 0)

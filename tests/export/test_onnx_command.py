@@ -18,19 +18,22 @@ def test_measured_on_digits_and_again(trained, tmp_path, capsys):
     file = tmp_path / "below" / "digits.onnx"
     arguments = ["export", str(trained), "--to", "onnx", "--out", str(file)]
     capsys.readouterr()
-    assert main([*arguments, "--measure", "digits", "--json"]) == 0
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"files": [str(file)]}
+    measure = ["measure", str(trained), "digits", "--target", "onnx"]
+    assert main([*measure, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    measured = figures["measured"]
-    assert measured["images"] == len(load_dataset("digits", "test"))
-    assert measured["different"] == 0
-    assert measured["errors"] == measured["errors_of_onnx"]
-    assert figures["files"] == [str(file)]
+    assert figures["images"] == len(load_dataset("digits", "test"))
+    assert figures["different_labels"] == 0
+    assert figures["errors"] == figures["errors_in_python"]
     assert figures["bytes"] == file.stat().st_size
     first = file.read_bytes()
     # An earlier export is replaced, by the same bytes.
-    assert main([*arguments, "--measure", "digits"]) == 0
+    assert main([*arguments]) == 0
+    assert "digits.onnx" in capsys.readouterr().out
+    assert main(measure) == 0
     printed = capsys.readouterr().out
-    for word in ("opset 18", "% error", "classified differently", "digits.onnx"):
+    for word in ("opset              18", "errors in python", "different labels   0 of"):
         assert word in printed
     assert file.read_bytes() == first == onnx_program(load(trained)).content
 
@@ -53,7 +56,7 @@ def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
     [
         ["--quantize", "int8"], ["--pixel", "int8"], ["--identifier-prefix", "a/b"],
         ["--rounds", "7"],
-        ["--rounds", "0"], ["--measure", "nowhere"], ["--opset", "9"],
+        ["--rounds", "0"], ["--calibrate", "nowhere"], ["--opset", "9"], ["--preparation"],
     ],
     ids=" ".join,
 )  # fmt: skip

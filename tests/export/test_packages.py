@@ -223,16 +223,15 @@ def test_wrong_arguments(classifier, images):
 
 def test_the_command(trained, tmp_path, capsys):
     out = tmp_path / "digits"
-    command = ["export", str(trained), "--package", "zephyr", "--out", str(out)]
+    command = ["export", str(trained), "--to", "zephyr", "--out", str(out)]
     capsys.readouterr()
     assert main([*command, "--identifier-prefix", "digits", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)["files"]
     assert str(out / "src" / "digits.c") in written
     assert "CONFIG_DIGITS=y" in (out / "README.md").read_text()
     for wrong in (
-        ["--package", "cargo", "--out", str(out)], ["--package", "npm"],
-        ["--package", "npm", "--to", "onnx", "--out", str(out)],
-        ["--package", "npm", "--out", str(out), "--measure", "digits"],
+        ["--to", "cargo", "--out", str(out)],
+        ["--to", "npm", "--out", str(out), "--preparation"],
     ):  # fmt: skip
         assert main(["export", str(trained), *wrong]) == 2
         assert capsys.readouterr().err.startswith("error: --")

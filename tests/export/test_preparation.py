@@ -140,29 +140,14 @@ def test_no_compiler_warns(name, tmp_path):
     compile_objects(sources, find_target("cortex-m0plus"), tmp_path, "size", WARNINGS)
 
 
-@pytest.mark.skipif(
-    not all(map(find_spec, ("ziglang", "unicorn", "elftools"))), reason="without the extra edge"
-)
-def test_a_core_prepares_as_python_does():
-    from visionshare.export.targets import find_target, measure_preparation
-
-    model = _model(STEPS["all"])
-    found = measure_preparation(model, _program(model), find_target("cortex-m0plus"), "size")
-    assert found.differences == 0
-    assert 500 < found.flash < 4000
-    assert found.ram < 1000
-    assert found.stack < 400
-    assert 100_000 < found.instructions < 5_000_000
-
-
 def test_the_command_writes_and_checks_it(tmp_path, capsys):
     _model(STEPS["all"]).save(tmp_path / "whole.safetensors")
     out = tmp_path / "c"
     arguments = ["export", str(tmp_path / "whole.safetensors"), "--preparation"]
     assert main([*arguments, "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["frames_prepared_as_in_python"] == 40
+    assert str(out / "classifier_prepare.c") in json.loads(capsys.readouterr().out)["files"]
     assert {"classifier_prepare.c", "classifier_prepare.h"} < {path.name for path in out.iterdir()}
-    assert main([*arguments, "--package", "arduino", "--out", str(tmp_path / "p")]) == 2
+    assert main([*arguments, "--to", "arduino", "--out", str(tmp_path / "p")]) == 2
     floats = replace(_model({}), preprocessing=Preprocessing())
     floats.save(tmp_path / "floats.safetensors")
     refused = ["export", str(tmp_path / "floats.safetensors"), "--preparation", "--out", str(out)]

@@ -53,7 +53,7 @@ def test_given_test_pictures_test_and_leaks_are_told(tmp_path):
     assert (figures["train_images"], figures["test_images"]) == (60, 20)
     assert figures["test_origin"] == "given"
     assert "2 of 20 test pictures are training pictures too" in figures["notes"][0]
-    assert "came with the data" in (tmp_path / "out" / "report.html").read_text()
+    assert "own test split" in (tmp_path / "out" / "report.html").read_text()
     with pytest.raises(InputError, match="test-fraction"):
         quick(tmp_path / "d", tmp_path / "other", test_fraction=0.3)
 

@@ -15,7 +15,7 @@ from visionshare.recipes import load_recipe, train
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
-from visionshare.recipes.transfer import Task, transfer, transferability
+from visionshare.recipes.transfer import Task, transfer
 
 POOL = FeaturePart(pool="small-patches", parameters={"n_templates": 25})
 
@@ -167,17 +167,6 @@ def test_images_that_nothing_tells_apart(sources, digits):
         transfer(alike.subset([0, 1]), sources, GreedyTL())
 
 
-def test_the_matrix_leaves_out_the_class_itself(sources, digits):
-    images = digits.of_classes(["3", "5", "8"])
-    result = transferability(images, sources, GreedyTL(rounds=5), Task("none"), draws=2)
-    assert result.targets == ("3", "5", "8")
-    assert result.sources == ("0", "1", "2", "3", "5")
-    left_out = np.isnan(result.weights)
-    assert np.argwhere(left_out).tolist() == [[0, 3], [1, 4]]
-    twice = transferability(images, [*sources, sources[3]], GreedyTL(rounds=2), Task(), draws=1)
-    assert twice.sources[-1] == "3: 3"
-
-
 def test_the_pipeline_trains_without_a_download(tmp_path):
     result = train(load_recipe("transfer"), tmp_path / "out")
     assert result.metrics["train_images"] == 10
@@ -248,32 +237,15 @@ def test_the_command_says_which_sources_help(folder, photos, tmp_path, capsys):
     assert main(["predict", str(out), str(photos / "8")]) == 0
 
 
-def test_the_command_as_json_with_a_matrix(folder, photos, tmp_path, capsys):
-    command = [
-        "transfer",
-        str(photos),
-        str(folder / "1.safetensors"),
-        str(folder / "5.safetensors"),
-    ]
-    command += ["--out", str(tmp_path / "c.safetensors"), "--matrix", str(tmp_path / "m.png")]
+def test_the_command_as_json(folder, photos, tmp_path, capsys):
+    sources = [str(folder / "1.safetensors"), str(folder / "5.safetensors")]
+    command = ["transfer", str(photos), *sources, "--out", str(tmp_path / "c.safetensors")]
     command += ["--positive-class", "8", "--positives", "5", "--negatives", "9", "--rounds", "4"]
-    command += ["--alpha", "0.5", "--tol", "0", "--random-candidates", "59", "--draws", "2"]
+    command += ["--alpha", "0.5", "--tol", "0", "--random-candidates", "59"]
     assert main([*command, "--features", "none", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["trained_on"] == 14
     assert {entry["source"] for entry in figures["sources"]} <= {"1", "5"}
-    assert set(figures["accuracies"]) == {"6", "8", "9"}
-    assert len(figures["weights"]) == 6
-    assert (tmp_path / "m.png").exists()
-    assert (tmp_path / "m.csv").read_text().startswith("target,1,5\n6,")
-
-
-def test_the_matrix_alone(folder, photos, tmp_path, capsys):
-    command = ["transfer", str(photos), str(folder), "--matrix", str(tmp_path / "m.png")]
-    assert main([*command, "--draws", "1"]) == 0
-    said = capsys.readouterr().out
-    assert [line.split()[0] for line in said.splitlines()] == ["class", "6", "8", "9", "matrix"]
-    assert list(tmp_path.glob("*.safetensors")) == []
 
 
 @pytest.mark.parametrize(
@@ -289,9 +261,7 @@ def test_the_matrix_alone(folder, photos, tmp_path, capsys):
             ["nowhere", "{folder}", "--out", "x.safetensors"],
             "no folder, file or data set named 'nowhere'",
         ),
-        (["{photos}", "{folder}", "--matrix", "m.jpg"], ".png"),
         (["{photos}", "{folder}", "--out", "x", "--random-candidates", "0"], "--random-candidates"),
-        (["{photos}", "{folder}", "--matrix", "m.png", "--draws", "0"], "--draws"),
         (["{photos}", "{folder}", "--out", "x", "--rounds", "0"], "rounds"),
         (["{photos}", "{folder}", "--out", "x", "--alpha", "-1"], "alpha"),
         (["{photos}", "{folder}", "--out", "x", "--positive-class", "y"], "no class 'y'"),
@@ -320,4 +290,4 @@ def test_help_shows_how_to_begin(capsys):
     assert main(["transfer", "--help"]) == 0
     said = capsys.readouterr().out
     assert "Example: visionshare transfer photos/" in said
-    assert "--matrix" in said
+    assert "--positive-class" in said

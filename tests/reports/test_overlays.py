@@ -1,14 +1,12 @@
 """Overlays show what an explanation says."""
 
-import re
-
 import numpy as np
 import pytest
 
 from visionshare import CompactClassifier, Pixels
 from visionshare.classifier import explain
 from visionshare.errors import InputError
-from visionshare.reports.overlays import marks, overlay_picture, overlay_svg
+from visionshare.reports.overlays import overlay_picture
 
 WEIGHTS = np.zeros((2, 16))
 WEIGHTS[0, 0], WEIGHTS[1, 15] = 4.0, 2.0
@@ -38,28 +36,21 @@ def test_what_speaks_for_a_class_is_red(name, colors):
     assert (boxes[80:120, 80:120] == 255).all()
 
 
-def test_marks_are_the_strongest():
-    listed = marks(SAID, "a")
-    assert [(m.rank, m.feature, m.amount) for m in listed] == [(1, 0, 2.0), (2, 15, -1.0)]
-    assert not any(m.everywhere for m in listed)
-
-
-def test_svg_has_a_box_for_each_mark():
-    svg = overlay_svg(IMAGE, SAID, "a", width=100)
-    assert svg.count("<image") == 2
-    assert len(re.findall(r'width="25.0" height="25.0" fill="none"', svg)) == 4
-    assert re.findall(r">(\d)</text>", svg) == ["1", "2"]
-
-
-def test_labels_do_not_cover_each_other():
+def test_numbers_of_boxes_do_not_cover_each_other():
+    """Eight boxes in one place: eight numbers beside each other."""
     weights = np.zeros((2, 16))
     weights[0] = np.arange(1, 17)
     family = Pixels().fit(np.zeros((1, 4, 4)))
     crowded = explain(CompactClassifier(family, weights, np.zeros(2), np.arange(2)), IMAGE)
     same = crowded.placed(np.tile([0, 3, 0, 3], (16, 1)), (4, 4))
-    svg = overlay_svg(IMAGE, same, 0, top=8, width=120)
-    places = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="13"', svg)
-    assert len(set(places)) == 8
+    side, label = 280, 10
+    one, eight = (overlay_picture(PICTURE, same, 0, top=n, side=side)[:, :side] for n in (1, 8))
+    changed = (one != eight).any(axis=2)
+    # The first number stays where it is; seven more follow on the same line.
+    assert not changed[:label, :label].any()
+    for n in range(1, 8):
+        assert changed[2 : label - 2, n * label + 2 : (n + 1) * label - 2].any()
+    assert not changed[30:, : 3 * side // 4 - 10].any()
 
 
 def test_a_picture_of_another_size_is_refused():

@@ -43,9 +43,9 @@ def test_it_stands_alone(report):
     assert "<script" not in page
     assert f"{report[0].classifier.macs:,}" in page
     headings = ("first features", "Weights by class", "Confusion", "Misclassified", "Cost")
-    for heading in (*headings, "Calibration", "By class", "What features said", "late rounds"):
+    for heading in (*headings, "Calibration", "By class", "Explanations", "most confused pairs"):
         assert heading in page
-    assert "The test images came with the data" in page
+    assert "own test split." in page
     results = _evaluated(report[0].classifier)
     low, high = error_interval(results.errors, len(results))
     assert f"<b>{100 * results.error_rate:.2f} %</b>test error ({results.errors} of 599)" in page
@@ -89,7 +89,7 @@ def test_it_says_where_the_images_come_from(report, tmp_path, origin):
     write_report(tmp_path / "r.html", report[0].classifier, results, metrics={}, settings={})
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "4 images of my photos." in page
-    assert ("before training" in page, "came with the data" in page, "not known here" in page) == (
+    assert ("before training" in page, "own test split" in page, "not known here" in page) == (
         origin == "held out", origin == "given", origin == "unknown",
     )  # fmt: skip
     assert "<small>a/<wbr>1.png</small>" in page

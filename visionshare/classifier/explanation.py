@@ -86,47 +86,45 @@ class Explanation:
             raise InputError("class", wanted, f"one of {quoted(names)}")
         return names.index(wanted)
 
-    def strongest(self, name: Any = None, n: int = 10) -> np.ndarray:
-        """Return the features that said most for or against a class, at most ``n``, (m,) int64.
+    def rival(self, k: int) -> int:
+        """Return the index of the most probable class but one."""
+        others = np.argsort(-self.scores, kind="stable")
+        return int(others[others != k][0])
+
+    def top_features(self, k: int, n: int = 10) -> np.ndarray:
+        """Return the features with the largest evidence for or against a class, at most ``n``.
 
         Parameters
         ----------
-        name : int or str, optional
-            The predicted class when omitted.
+        k : int
+            Index of the class.
         n : int, default 10
 
-        Raises
-        ------
-        InputError
-            If there is no such class.
+        Returns
+        -------
+        ndarray of int64
         """
-        said = np.abs(self.evidence[self.class_index(name)])
-        order: np.ndarray = np.argsort(-said, kind="stable")[:n]
-        return order[said[order] > 0]
+        amounts = np.abs(self.evidence[k])
+        order: np.ndarray = np.argsort(-amounts, kind="stable")[:n]
+        return order[amounts[order] > 0]
 
-    def relief(self, name: Any = None) -> np.ndarray:
+    def evidence_map(self, k: int) -> np.ndarray:
         """Return the evidence for a class by pixel, (height, width): each feature's, over its box.
 
         Evidence of features that saw the whole image is left out: it is nowhere.
-
-        Raises
-        ------
-        InputError
-            If there is no such class.
         """
         height, width = self.size
-        evidence = self.evidence[self.class_index(name)][~self.everywhere]
-        rows, cols = (
-            np.rint(self.boxes[~self.everywhere][:, sides]).astype(int).clip(0, side)
-            for sides, side in ((slice(0, 2), height), (slice(2, 4), width))
-        )
+        evidence = self.evidence[k, ~self.everywhere]
+        boxes = np.rint(self.boxes[~self.everywhere]).astype(int)
+        rows = boxes[:, :2].clip(0, height)
+        cols = boxes[:, 2:].clip(0, width)
         areas = np.maximum((rows[:, 1] - rows[:, 0]) * (cols[:, 1] - cols[:, 0]), 1)
         # Twice the running sum of what changes at the corners is what the boxes hold.
         changes = np.zeros((height + 1, width + 1))
         for i, j, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
             np.add.at(changes, (rows[:, i], cols[:, j]), sign * evidence / areas)
-        relief: np.ndarray = changes.cumsum(axis=0).cumsum(axis=1)[:-1, :-1]
-        return relief
+        summed: np.ndarray = changes.cumsum(axis=0).cumsum(axis=1)[:-1, :-1]
+        return summed
 
     def placed(self, boxes: np.ndarray, size: tuple[int, int]) -> Explanation:
         """Return the same with boxes (p, 4) in a picture of this height and width, cut to it."""

@@ -6,26 +6,31 @@ from typing import Annotated
 
 import typer
 
-from visionshare.cli import (
-    data,
-    evaluation,
-    explanation,
-    export,
-    extraction,
-    listing,
-    prediction,
-    reading,
-    samples,
-    segmentation,
-    serving,
-    stores,
-    training,
-    transfer,
-)
-from visionshare.cli.commands import Commands, switched
+from visionshare.cli import data, stores
+from visionshare.cli.commands import SHARED, Commands
+from visionshare.cli.evaluation import evaluate, inspect
+from visionshare.cli.explanation import explain
+from visionshare.cli.export import export
+from visionshare.cli.extraction import extract
+from visionshare.cli.listing import list_names
+from visionshare.cli.measuring import bench, measure
+from visionshare.cli.prediction import predict, prepare
+from visionshare.cli.reading import read
+from visionshare.cli.samples import samples
+from visionshare.cli.segmentation import segment
+from visionshare.cli.serving import serve
 from visionshare.cli.text import say
+from visionshare.cli.training import train, warmup
+from visionshare.cli.transfer import transfer
 
 __all__ = ["app"]
+
+_COMMANDS = {
+    "Learn": (train, transfer, samples, warmup),
+    "Use": (predict, segment, read, extract, serve),
+    "Understand": (evaluate, explain, inspect, bench),
+    "Export": (export, measure, prepare),
+}
 
 app = Commands(
     "visionshare",
@@ -36,23 +41,12 @@ app = Commands(
     ),
     add_completion=True,
 )
-for part in (
-    training,
-    samples,
-    evaluation,
-    prediction,
-    explanation,
-    extraction,
-    segmentation,
-    reading,
-    transfer,
-    export,
-    serving,
-    listing,
-):
-    part.register(app)
-app.add_typer(stores.app, name="store")
-app.add_typer(data.app, name="data")
+for heading, functions in _COMMANDS.items():
+    for function in functions:
+        app.command(rich_help_panel=heading)(function)
+app.add_typer(data.app, name="data", rich_help_panel="Data")
+app.add_typer(stores.app, name="store", rich_help_panel="Data")
+app.command("list", rich_help_panel="Data")(list_names)
 
 
 def _version(show: bool) -> None:
@@ -69,22 +63,13 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug", callback=switched, expose_value=False, help="Show tracebacks of errors."
-        ),
+        bool, typer.Option("--debug", help="Show tracebacks of errors.", **SHARED)
     ] = False,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", callback=switched, expose_value=False, help="Log what is done."
-        ),
+        bool, typer.Option("--verbose", "-v", help="Log what is done.", **SHARED)
     ] = False,
     quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", callback=switched, expose_value=False, help="Show no progress."
-        ),
+        bool, typer.Option("--quiet", "-q", help="Show no progress.", **SHARED)
     ] = False,
 ) -> None:
     """Options of all commands; they may stand after the command as well."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from visionshare.cli.commands import Commands
 from visionshare.cli.images import files_of
 from visionshare.cli.listing import completes
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
-from visionshare.cli.outputs import check_file, check_not_inputs, is_our_png, write_png
+from visionshare.cli.outputs import check_file, is_our_png, write_png
 from visionshare.cli.text import say
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ Name = Annotated[
 
 @app.command("list")
 def list_all() -> None:
-    """List the data sets of the catalog."""
-    # Example: visionshare data list
+    """List the data sets of the catalog.
+
+    Example: visionshare data list
+    """
     from visionshare.datasets import dataset_info, list_datasets
 
     for name in list_datasets():
@@ -44,8 +47,10 @@ def list_all() -> None:
 
 @app.command()
 def info(name: Name) -> None:
-    """Show a data set's origin, license and files."""
-    # Example: visionshare data info mnist
+    """Show a data set's origin, license and files.
+
+    Example: visionshare data info mnist
+    """
     from visionshare.datasets import dataset_info
 
     say(json.dumps(dataset_info(name).model_dump(), indent=2, ensure_ascii=False))
@@ -53,8 +58,10 @@ def info(name: Name) -> None:
 
 @app.command()
 def verify(name: Name, data: DataFolder = None) -> None:
-    """Check the sha256 of a data set's files."""
-    # Example: visionshare data verify mnist --data ~/data
+    """Check the sha256 of a data set's files.
+
+    Example: visionshare data verify mnist --data ~/data
+    """
     from visionshare.datasets import verify_dataset
 
     states = verify_dataset(name, data)
@@ -72,11 +79,15 @@ def fetch(
     data: DataFolder = None,
     mirror: Annotated[
         str | None,
-        typer.Option(help="URL that replaces the catalog's; the file's path is added."),
+        typer.Option(
+            metavar="URL", help="URL that replaces the catalog's; the file's path is added."
+        ),
     ] = None,
 ) -> None:
-    """Download the files of a data set that are missing, and check their sha256."""
-    # Example: visionshare data fetch mnist
+    """Download the files of a data set that are missing, and check their sha256.
+
+    Example: visionshare data fetch mnist
+    """
     from visionshare.datasets import fetch_dataset
 
     for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
@@ -85,6 +96,7 @@ def fetch(
 
 # Files, and classes, that are shown of each kind of problem.
 _SHOWN, _CLASSES = 5, 60
+_MANY_TIMES = 5
 
 
 @app.command()
@@ -95,17 +107,20 @@ def check(
     ],
     sheet: Annotated[
         Path | None,
-        typer.Option("--sheet", help="Contact sheet (PNG); default NAME-check.png."),
+        typer.Option(metavar="FILE", help="Contact sheet (PNG); default NAME-check.png."),
     ] = None,
     size: ImageSize = None,
     color: Color = None,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with your pictures, and show them as a classifier will see them."""
-    # Every picture is read. The exit code is 1 where some are broken, belong to several parts
-    # (train, test, validation), or stand in several classes. Example: visionshare data check
-    # photos/
+    """Say what is wrong with your pictures, and show them prepared.
+
+    Every picture is read. The exit code is 1 where some are broken, belong to several parts
+    (train, test, validation), or stand in several classes.
+
+    Example: visionshare data check photos/
+    """
     from PIL import Image
 
     from visionshare.datasets.notices import collect_notices
@@ -114,30 +129,29 @@ def check(
     from visionshare.machine.resources import resolve_jobs
 
     path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
-    check_file("--sheet", path)
     # The notes say what is left out.
     with collect_notices(pass_on=False):
-        if not is_our_png(path):
-            check_not_inputs("--sheet", [path], files_of(pictures))
+        check_file("--sheet", path, inputs=[] if is_our_png(path) else files_of(pictures))
         found = find_pictures(pictures)
         made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
     write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
         say(json.dumps(_values(made, path), indent=2))
     else:
-        _show(made, path)
+        say("\n".join(_lines(made, path)))
     if made.broken or made.leaked or made.ambiguous:
         raise typer.Exit(1)
 
 
 def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
     sizes = made.survey.sizes
+    classes = {}
+    for entry in made.classes:
+        counts = {"train": entry.train, "test": entry.test, "validation": entry.validation}
+        classes[entry.name] = counts
     return {
         "pictures": made.n,
-        "classes": {
-            entry.name: {"train": entry.train, "test": entry.test, "validation": entry.validation}
-            for entry in made.classes
-        },
+        "classes": classes,
         "has_test": made.has_test,
         "has_validation": made.has_validation,
         "imbalance": round(made.imbalance, 2),
@@ -146,9 +160,9 @@ def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
         "modes": dict(made.survey.modes),
         "formats": dict(made.survey.formats),
         "broken": list(made.broken),
-        "copies": [list(group) for group in made.copies],
-        "train_and_test": [list(group) for group in made.leaked],
-        "several_classes": [list(group) for group in made.ambiguous],
+        "copies": list(map(list, made.copies)),
+        "train_and_test": list(map(list, made.leaked)),
+        "several_classes": list(map(list, made.ambiguous)),
         "size": list(made.preparation.size),
         "mode": made.preparation.mode,
         "preprocessing": made.preparation.preprocessing.to_values(),
@@ -158,45 +172,51 @@ def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
     }
 
 
-def _show(made: PictureCheck, sheet: Path) -> None:
+def _lines(made: PictureCheck, sheet: Path) -> list[str]:
     from visionshare.datasets.pictures.checking import describe_sizes
 
-    survey, tested = made.survey, made.has_test
-    where = "with test pictures" if tested else "no test pictures: a part will be kept aside"
+    # 1) Classes, and what is kept to test on.
+    where = "with test pictures"
+    if not made.has_test:
+        where = "no test pictures: a part will be kept aside"
     if made.has_validation:
         where += "; with validation pictures, which choose among trials"
-    if not tested and max(entry.train for entry in made.classes) < 2:
+    if not made.has_test and max(entry.train for entry in made.classes) < 2:
         where = "no test pictures, and none can be kept aside: no class has two"
     n = len(made.classes)
-    say(f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}")
+    lines = [f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}"]
     for entry in made.classes[:_CLASSES]:
-        counts = f"{entry.train} train, {entry.test} test" if tested else f"{entry.train}"
+        counts = f"{entry.train} train, {entry.test} test" if made.has_test else f"{entry.train}"
         counts += f", {entry.validation} validation" if made.has_validation else ""
-        say(f"             {entry.name}: {counts}")
-    if len(made.classes) > _CLASSES:
-        say(f"             and {len(made.classes) - _CLASSES} more")
+        lines.append(f"             {entry.name}: {counts}")
+    if n > _CLASSES:
+        lines.append(f"             and {n - _CLASSES} more")
     if made.imbalance > 1:
-        hint = "; --balanced gives them the same weight" if made.imbalance >= _SHOWN else ""
-        say(f"imbalance    {made.imbalance:.1f} times as many in the largest class{hint}")
-    say(f"sizes        {describe_sizes(survey.sizes)} (height × width)")
-    for name, counter in (("modes", survey.modes), ("formats", survey.formats)):
+        many = made.imbalance >= _MANY_TIMES
+        hint = "; --balanced gives them the same weight" if many else ""
+        times = f"{made.imbalance:.1f} times as many in the largest class"
+        lines.append(f"imbalance    {times}{hint}")
+    # 2) Their sizes and formats.
+    lines.append(f"sizes        {describe_sizes(made.survey.sizes)} (height × width)")
+    for name, counter in (("modes", made.survey.modes), ("formats", made.survey.formats)):
         kinds = ", ".join(f"{kind} {n}" for kind, n in counter.most_common(10))
-        say(f"{name:12} {kinds}")
-    _show_problem("broken", "", [(text,) for text in made.broken])
-    _show_problem("copies", "group of equal pictures", made.copies)
-    _show_problem("leaks", "group of equal pictures in several parts", made.leaked)
-    _show_problem("ambiguous", "group of equal pictures in several classes", made.ambiguous)
-    for note in made.notes:
-        say(f"note         {note}")
-    for reason in made.preparation.reasons:
-        say(f"prepared     {reason}")
-    say(f"sheet        {sheet}")
+        lines.append(f"{name:12} {kinds}")
+    # 3) Problems.
+    lines += _problem("broken", "", [(text,) for text in made.broken])
+    lines += _problem("copies", "of equal pictures", made.copies)
+    lines += _problem("leaks", "of equal pictures in several parts", made.leaked)
+    lines += _problem("ambiguous", "of equal pictures in several classes", made.ambiguous)
+    lines += [f"note         {note}" for note in made.notes]
+    lines += [f"prepared     {reason}" for reason in made.preparation.reasons]
+    return [*lines, f"sheet        {sheet}"]
 
 
-def _show_problem(name: str, what: str, groups: Any) -> None:
-    said = what if len(groups) == 1 else what.replace("group", "groups", 1)
-    say(f"{name:12} {len(groups)} {said}".rstrip())
+def _problem(name: str, what: str, groups: Sequence[Sequence[str]]) -> list[str]:
+    n = len(groups)
+    kind = f" {'group' if n == 1 else 'groups'} {what}" if what else ""
+    lines = [f"{name:12} {n}{kind}"]
     for group in groups[:_SHOWN]:
-        say(f"             {' = '.join(group[:_SHOWN])}")
-    if len(groups) > _SHOWN:
-        say(f"             and {len(groups) - _SHOWN} more (--json lists all)")
+        lines.append(f"             {' = '.join(group[:_SHOWN])}")
+    if n > _SHOWN:
+        lines.append(f"             and {n - _SHOWN} more (--json lists all)")
+    return lines

@@ -8,146 +8,145 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.class_labels import class_names
 from visionshare.cli.options import Classifier, Json, Picture
-from visionshare.cli.outputs import check_file, check_not_inputs
-from visionshare.cli.text import say
+from visionshare.cli.outputs import check_file
+from visionshare.cli.text import portable, say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier import Explanation
-    from visionshare.cli.commands import Commands
 
-__all__ = ["register"]
-
-
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command()(explain)
+__all__ = ["explain"]
 
 
 def explain(
     classifier: Classifier,
     picture: Picture,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Picture to write (.png): where features counted.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Picture to write (.png): where features counted."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--class", help="The class to explain; default: the predicted.")
+        str | None,
+        typer.Option("--class", metavar="NAME", help="Class to explain; default: the predicted."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Features that are shown.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Explain a picture: which features spoke for and against a class, and where they responded.
+    """Show which features support a class, and where they responded.
 
     Example: visionshare explain out/digits/classifier.safetensors seven.png --out why.png
 
-    In the picture red speaks for the class and blue against it.
+    In the picture red supports the class and blue another one.
     """
+    from PIL import Image
+
     from visionshare import load
     from visionshare.batch import explain_picture
     from visionshare.files.durable import replace_file
     from visionshare.reports.overlays import overlay_picture
 
     if out is not None:
-        if out.suffix.lower() != ".png":
-            raise InputError("--out", str(out), "a file .png")
-        check_file("--out", out)
-        check_not_inputs("--out", [out], [classifier, picture])
+        check_file("--out", out, suffix=".png", inputs=[classifier, picture])
     explained = explain_picture(load(classifier), picture)
-    said = explained.explanation
-    _check_class(said, name)
+    explanation = explained.explanation
+    try:
+        k = explanation.class_index(name)
+    except InputError as error:
+        raise InputError("--class", name, error.accepted) from None
     if out is not None:
-        from PIL import Image
-
-        drawn = Image.fromarray(overlay_picture(explained.picture, said, name, top))
+        drawn = Image.fromarray(overlay_picture(explained.picture, explanation, name, top))
         try:
             with replace_file(out) as partial:
                 drawn.save(partial, "PNG")
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             raise InputError("--out", str(out), f"a file to write ({error.strerror})") from None
     if as_json:
-        say(json.dumps(_record(said, name, top)))
+        say(json.dumps(_record(explanation, k, top)))
     else:
-        say("\n".join(_table(said, name, top)))
+        say("\n".join(_lines(explanation, k, top)))
 
 
-def _check_class(said: Explanation, name: str | None) -> None:
-    try:
-        said.class_index(name)
-    except InputError as error:
-        raise InputError("--class", name, error.accepted) from None
+def _lines(explanation: Explanation, k: int, top: int) -> list[str]:
+    """Return a table: what features add to a class, and to the most probable other one."""
+    from visionshare.class_labels import class_names
 
-
-def _rival(said: Explanation, k: int) -> int:
-    """Return the most probable of the other classes."""
-    order = said.scores.argsort()[::-1].tolist()
-    return int(next(c for c in order if c != k))
-
-
-def _table(said: Explanation, name: str | None, top: int) -> list[str]:
-    from visionshare.cli.text import portable
-
-    k = said.class_index(name)
-    rival = _rival(said, k)
-    names = list(map(portable, class_names(said.classes)))
-    label = said.class_index()
-    evidence, chosen = said.evidence[[k, rival]], said.strongest(name, top)
-    rows = []
-    for rank, j in enumerate(chosen, 1):
-        a, b, c, d = (round(float(edge)) for edge in said.boxes[j])
-        where = "everywhere" if said.everywhere[j] else f"rows {a}–{b - 1}, columns {c}–{d - 1}"
-        feature = f"{said.families[j]} {said.numbers[j]}"
-        amounts = [f"{v:+.3f}" for v in evidence[:, j]]
-        rows.append([str(rank), feature, f"{said.values[j]:.3f}", *amounts, where])
-    rest = evidence.sum(axis=1) - evidence[:, chosen].sum(axis=1)
-    others = len(said.values) - len(chosen)
-    base = said.base_evidence[[k, rival]]
-    for text, sums in (
-        (f"{others} other features", rest),
-        ("without any feature", base),
-        ("score", evidence.sum(axis=1) + base),
-    ):
-        rows.append(["", text, "", *(f"{v:+.3f}" for v in sums), ""])
-    head = ["", "feature", "value", f"for {names[k]}", f"for {names[rival]}", "where"]
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(6)]
-    probability = f"{said.probabilities[label]:.4f}"
-    lines = [
-        f"{names[label]}, probability {probability}",
+    names = [portable(name) for name in class_names(explanation.classes)]
+    rival = explanation.rival(k)
+    evidence = explanation.evidence[[k, rival]]
+    base = explanation.base_evidence[[k, rival]]
+    shown = explanation.top_features(k, top)
+    # 1) One row for each feature.
+    rows = [["", "feature", "value", f"for {names[k]}", f"for {names[rival]}", "where"]]
+    for rank, j in enumerate(shown, 1):
+        first_row, end_row, first_col, end_col = (round(edge) for edge in explanation.boxes[j])
+        where = f"rows {first_row}–{end_row - 1}, columns {first_col}–{end_col - 1}"
+        rows.append(
+            [
+                str(rank),
+                f"{explanation.families[j]} {explanation.numbers[j]}",
+                f"{explanation.values[j]:.3f}",
+                *(f"{amount:+.3f}" for amount in evidence[:, j]),
+                "everywhere" if explanation.everywhere[j] else where,
+            ]
+        )
+    # 2) What the others add, and the sum of all.
+    total = evidence.sum(axis=1)
+    others = f"{evidence.shape[1] - len(shown)} other features"
+    sums = {
+        others: total - evidence[:, shown].sum(axis=1),
+        "without any feature": base,
+        "score": total + base,
+    }
+    for text, amounts in sums.items():
+        rows.append(["", text, "", *(f"{amount:+.3f}" for amount in amounts), ""])
+    label = explanation.class_index()
+    return [
+        f"{names[label]}, probability {explanation.probabilities[label]:.4f}",
         "value × weight of each feature, relative to the mean of the classes",
         "",
+        *_aligned(rows, left=(1, 5)),
     ]
-    for row in [head, *rows]:
-        right = [0, 2, 3, 4]
+
+
+def _aligned(rows: list[list[str]], left: tuple[int, ...]) -> list[str]:
+    """Return rows as lines with columns; all but some are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
         cells = [
-            row[i].rjust(widths[i]) if i in right else row[i].ljust(widths[i]) for i in range(6)
+            text.ljust(width) if i in left else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
 
 
-def _record(said: Explanation, name: str | None, top: int) -> dict[str, Any]:
-    names = list(class_names(said.classes))
+def _record(explanation: Explanation, k: int, top: int) -> dict[str, Any]:
+    from visionshare.class_labels import class_names
+
+    names = list(class_names(explanation.classes))
 
     def by_class(values: Any) -> dict[str, float]:
         return dict(zip(names, values.round(6).tolist(), strict=True))
 
+    features = [
+        {
+            "family": explanation.families[j],
+            "number": int(explanation.numbers[j]),
+            "value": round(float(explanation.values[j]), 6),
+            "contributions": by_class(explanation.contributions[:, j]),
+            "box": explanation.boxes[j].round(3).tolist(),
+            "everywhere": bool(explanation.everywhere[j]),
+        }
+        for j in explanation.top_features(k, top)
+    ]
     return {
-        "label": str(said.label),
-        "explained": names[said.class_index(name)],
-        "probabilities": by_class(said.probabilities),
-        "scores": by_class(said.scores),
-        "base": by_class(said.base),
-        "size": list(said.size),
-        "features": [
-            {
-                "family": said.families[j],
-                "number": int(said.numbers[j]),
-                "value": round(float(said.values[j]), 6),
-                "contributions": by_class(said.contributions[:, j]),
-                "box": said.boxes[j].round(3).tolist(),
-                "everywhere": bool(said.everywhere[j]),
-            }
-            for j in said.strongest(name, top)
-        ],
+        "label": str(explanation.label),
+        "explained": names[k],
+        "probabilities": by_class(explanation.probabilities),
+        "scores": by_class(explanation.scores),
+        "base": by_class(explanation.base),
+        "size": list(explanation.size),
+        "features": features,
     }

@@ -11,23 +11,35 @@ import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.listing import completes
-from visionshare.cli.options import Jobs, Scheduler, Workers, classifier_file
+from visionshare.cli.options import (
+    Cluster,
+    ImageSize,
+    Jobs,
+    Memory,
+    Seed,
+    SkipBroken,
+    classifier_file,
+    image_size,
+)
 from visionshare.cli.text import portable, say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.errors.names import nothing_named
 from visionshare.files.bundled import bundled
 
 if TYPE_CHECKING:
-    from visionshare.cli.commands import Commands
-    from visionshare.datasets import Preprocessing
     from visionshare.datasets.folders import Fit
 
-__all__ = ["register"]
+__all__ = ["extract"]
 
 
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command()(extract)
+@dataclass(frozen=True)
+class PoolOptions:
+    """Pools, which are fitted to the images."""
+
+    size: ImageSize = None
+    color: Annotated[bool, typer.Option("--color", help="Keep colors.")] = False
+    sample: Annotated[int, typer.Option(help="Images that the pool is fitted to.")] = 10_000
+    seed: Seed = 0
 
 
 def extract(
@@ -42,40 +54,31 @@ def extract(
     out: Annotated[
         str,
         typer.Option(
-            "--out",
             metavar="FOLDER|URL",
             help="Folder of the store; of a URL (s3://bucket/NAME) it is out/s3/bucket/NAME until "
             "it is uploaded.",
         ),
     ],
-    size: Annotated[
-        str | None, typer.Option(help="HEIGHTxWIDTH of a pool's images; default the first's.")
-    ] = None,
-    color: Annotated[bool, typer.Option("--color", help="Keep colors, for a pool.")] = False,
-    fit: Annotated[
-        str | None,
-        typer.Option(help="resize, or center on a canvas; default as the classifier, or resize."),
-    ] = None,
-    sample: Annotated[
-        int, typer.Option(help="Number of images that a pool is fitted to.")
-    ] = 10_000,
-    dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
-    memory: Annotated[str, typer.Option(help="Memory for images and columns.")] = "1GiB",
+    dtype: Annotated[
+        str, typer.Option(metavar="TYPE", help="Of the features: float32 or float16.")
+    ] = "float32",
+    memory: Memory = "1GiB",
     jobs: Jobs = -1,
-    seed: Annotated[int, typer.Option(help="Seed of the pool and of the sample.")] = 0,
-    skip_broken: Annotated[
-        bool, typer.Option("--skip-broken", help="Skip images that cannot be read.")
-    ] = False,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
+    skip_broken: SkipBroken = False,
+    *,
+    pool: PoolOptions,
+    cluster: Cluster,
 ) -> None:
-    """Extract features of images into a column store; the same command resumes a stopped run."""
-    # Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store A
-    # pool first learns its templates from a sample of the images and keeps them in
-    # OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
+    """Extract features of images into a column store.
+
+    The same command resumes a stopped run.
+
+    Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store
+
+    A pool first learns its templates from a sample of the images and keeps them in
+    OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
+    """
     from visionshare.batch import extract_features
-    from visionshare.distributed import cluster_client
-    from visionshare.distributed.mapping import ClusterMap
     from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
     from visionshare.machine.resources import resolve_jobs
@@ -83,20 +86,19 @@ def extract(
     threads = resolve_jobs(jobs, "--jobs")
     folder = Destination.of(out, replaces=False).folder
     paths = list(image_paths(images))
-    options = _PoolOptions(size, color, fit or "resize", sample, seed, threads, skip_broken)
     with memory_limit(memory, "--memory"):
-        family, steps = _family(features, paths, folder, options)
-    with cluster_client(workers, scheduler, threads) as client:
+        family, fit = _family(features, paths, folder, pool, threads, skip_broken)
+    with cluster.mapper(threads) as mapper:
         extraction = extract_features(
             family,
             paths,
             out,
-            fit=fit or steps,
+            fit=fit,
             dtype=dtype,
             memory=memory,
             n_jobs=threads,
             skip_broken=skip_broken,
-            mapper=None if client is None else ClusterMap(client),
+            mapper=mapper,
         )
     for path in extraction.broken:
         say(f"skipped      {portable(path)}", err=True)
@@ -105,21 +107,15 @@ def extract(
     say(f"store        {extraction.folder}")
 
 
-@dataclass(frozen=True)
-class _PoolOptions:
-    size: str | None
-    color: bool
-    fit: str
-    sample: int
-    seed: int
-    threads: int
-    skip_broken: bool
-
-
 def _family(
-    features: str, paths: list[str], folder: Path, options: _PoolOptions
+    features: str,
+    paths: list[str],
+    folder: Path,
+    pool: PoolOptions,
+    threads: int,
+    skip_broken: bool,
 ) -> tuple[Any, Fit]:
-    """Return the family, and the preprocessing of its images by default."""
+    """Return the family, and how its images are prepared."""
     from visionshare import load
     from visionshare.batch import FEATURES_FILE
     from visionshare.batch.extraction import check_extraction_folder
@@ -137,26 +133,20 @@ def _family(
         if tensor_file_format(path) == FORMAT:
             return read_family(path), "resize"
         model = load(path)
-        return model.family, _plain(model.preprocessing)
+        return model.family, model.preprocessing
     learned = folder / FEATURES_FILE
     if learned.is_file():
         # A stopped extraction resumes with the templates it has.
         return read_family(learned), "resize"
     check_extraction_folder(folder)
-    family = _learned(features, paths, options)
+    family = _learned(features, paths, pool, threads, skip_broken)
     write_family(learned, family)
     return family, "resize"
 
 
-def _plain(steps: Preprocessing) -> Fit:
-    """Return the name of steps that have one: older extractions can be resumed."""
-    from visionshare.datasets import Preprocessing
-    from visionshare.datasets.folders import NAMED_FITS
-
-    return next((name for name in NAMED_FITS if Preprocessing(fit=name) == steps), steps)
-
-
-def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
+def _learned(
+    name: str, paths: list[str], pool: PoolOptions, threads: int, skip_broken: bool
+) -> Any:
     """Return a pool's family, fitted on a sample of the images."""
     import numpy as np
 
@@ -166,38 +156,30 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     from visionshare.recipes.pools import read_pool
     from visionshare.recipes.schema import FeaturePart
 
-    if options.sample < 1:
-        raise InputError("--sample", options.sample, "a number of images of at least 1")
-    family = read_pool(FeaturePart(pool=pool), options.seed)
-    mode = "color" if options.color else "gray"
-    rng = np.random.default_rng(options.seed)
-    chosen = [paths[i] for i in np.sort(rng.permutation(len(paths))[: options.sample])]
-    shape = _size(options.size) if options.size else _shape(paths, mode, options.skip_broken)
-    # Of a sample that does not fit the error names the ways out that images have; here one more.
-    needed = len(chosen) * float(np.prod(shape)) * (3 if options.color else 1)
+    if pool.sample < 1:
+        raise InputError("--sample", pool.sample, "a number of images of at least 1")
+    family = read_pool(FeaturePart(pool=name), pool.seed)
+    mode = "color" if pool.color else "gray"
+    order = np.random.default_rng(pool.seed).permutation(len(paths))
+    chosen = [paths[i] for i in np.sort(order[: pool.sample])]
+    shape = image_size(pool.size) or _first_size(paths, mode, skip_broken)
+    # The error of a sample that does not fit names what images can do; here there is one way more.
+    needed = len(chosen) * float(np.prod(shape)) * (3 if pool.color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     # Images that are not in the sample have values, too.
-    steps = with_range(as_preprocessing(options.fit), widest(map(limits_of, paths)))
-    sample = read_images(chosen, shape, mode, steps, options.threads, broken=[])
-    return family.fit(sample)
+    steps = with_range(as_preprocessing("resize"), widest(map(limits_of, paths)))
+    return family.fit(read_images(chosen, shape, mode, steps, threads, broken=[]))
 
 
-def _shape(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, int]:
-    """Return the height and width of the first picture, of those that can be read where asked."""
+def _first_size(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, int]:
+    """Return the height and width of the first picture, or of the first that can be read."""
     from visionshare.datasets.folders import read_image
 
-    chosen = paths[0]
     for path in paths[:-1] if skip_broken else []:
         with suppress(DataError):
             height, width = read_image(path, None, mode).shape[:2]
             return height, width
-        chosen = paths[-1]
-    height, width = read_image(chosen, None, mode).shape[:2]
+    # What is wrong with the last one is told.
+    path = paths[-1] if skip_broken else paths[0]
+    height, width = read_image(path, None, mode).shape[:2]
     return height, width
-
-
-def _size(text: str) -> tuple[int, int]:
-    parts = text.lower().split("x")
-    if not all(p.isdecimal() and 1 <= int(p) <= 4096 for p in parts) or len(parts) > 2:
-        raise InputError("--size", text, "HEIGHTxWIDTH, such as 28x28, each at most 4096")
-    return int(parts[0]), int(parts[-1])

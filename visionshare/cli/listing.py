@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,19 +13,11 @@ from visionshare.errors import InputError
 from visionshare.errors.names import choices
 from visionshare.files.bundled import bundled
 
-if TYPE_CHECKING:
-    from visionshare.cli.commands import Commands
-
-__all__ = ["completes", "register"]
+__all__ = ["completes", "list_names"]
 
 # What has names that users type, and where they are found.
 _BUNDLED = {"pipelines": "pipelines", "pools": "features", "datasets": "data"}
 _KINDS = (*_BUNDLED, "targets")
-
-
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command("list")(list_names)
 
 
 def list_names(
@@ -36,27 +28,27 @@ def list_names(
         ),
     ] = "pipelines",
 ) -> None:
-    """List the names that other commands take: pipelines, pools of features, and more."""
-    # Example: visionshare list Example: visionshare list pools
+    """List pipelines, pools of features, and other names.
+
+    Example: visionshare list
+
+    Example: visionshare list pools
+    """
     if kind not in _KINDS:
         raise InputError("KIND", kind, choices(kind, _KINDS))
-    described = _described(kind)
-    width = max(map(len, described))
-    for name, text in described.items():
-        say(f"{name:{width}}  {text}")
-
-
-def _described(kind: str) -> dict[str, str]:
-    """Return what each name of a kind stands for."""
     if kind == "targets":
         from visionshare.export.targets import TARGETS
 
-        return {name: target.description for name, target in TARGETS.items()}
-    from visionshare.recipes.reading import read_toml
+        described = {name: target.description for name, target in TARGETS.items()}
+    else:
+        from visionshare.recipes.reading import read_toml
 
-    key = "title" if kind == "datasets" else "description"
-    files = bundled(_BUNDLED[kind])
-    return {name: str(read_toml(files[name]).get(key, "")) for name in sorted(files)}
+        key = "title" if kind == "datasets" else "description"
+        files = bundled(_BUNDLED[kind])
+        described = {name: str(read_toml(files[name]).get(key, "")) for name in sorted(files)}
+    width = max(map(len, described))
+    for name, text in described.items():
+        say(f"{name:{width}}  {text}")
 
 
 def completes(kind: str, paths: bool = True) -> Callable[[str], list[str]]:
@@ -75,11 +67,11 @@ def _names(kind: str) -> list[str]:
     if kind == "targets":
         from visionshare.export.targets.table import TARGETS
 
-        return list(TARGETS)
-    if kind == "packages":
+        return ["c", "onnx", *TARGETS]
+    if kind == "forms":
         from visionshare.export.packages import PACKAGES
 
-        return list(PACKAGES)
+        return ["c", "onnx", *PACKAGES]
     return sorted(bundled(_BUNDLED[kind]))
 
 

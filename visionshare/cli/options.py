@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.errors.names import nothing_named
 
+if TYPE_CHECKING:
+    from visionshare.distributed.mapping import ClusterMap
+
 __all__ = [
-    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Picture", "Scheduler",
-    "SkipPreprocessing", "Workers", "classifier_file", "image_size",
+    "Classifier", "Cluster", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Memory",
+    "Picture", "Seed", "Settings", "SkipBroken", "SkipPreprocessing", "Split", "classifier_file",
+    "image_size",
 ]  # fmt: skip
 
 _FILE = "classifier.safetensors"
+_LARGEST_SIDE = 4096
 
 
 def classifier_file(path: Path) -> Path:
@@ -32,8 +40,8 @@ def classifier_file(path: Path) -> Path:
     return file
 
 
-def _existing(path: Path) -> Path:
-    """Return the path of a file."""
+def _existing_picture(path: Path) -> Path:
+    """Return the path of a file that exists."""
     if not os.path.exists(path):
         raise DataError(nothing_named(path, "picture"))
     return path
@@ -43,18 +51,19 @@ Classifier = Annotated[
     Path,
     typer.Argument(help="A classifier file, or the folder of a run.", callback=classifier_file),
 ]
-Picture = Annotated[Path, typer.Argument(help="A picture file.", callback=_existing)]
+Picture = Annotated[Path, typer.Argument(help="A picture file.", callback=_existing_picture)]
 Color = Annotated[
     bool | None,
     typer.Option("--color/--gray", help="Images in color, or gray; default: as the pictures are."),
 ]
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", help="Folder with data sets, searched first.")
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="Folder with data sets, searched first."),
 ]
 ImageSize = Annotated[
     str | None,
     typer.Option(
-        "--size", help="Size of the images, 32 or 32x48 (height x width); default: the median."
+        "--size", metavar="SIZE", help="Size of the images: 32, or 32x48 (height x width)."
     ),
 ]
 Jobs = Annotated[
@@ -64,20 +73,47 @@ Jobs = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Memory = Annotated[
+    str,
+    typer.Option("--memory", metavar="SIZE", help='Memory for images and features: "1GiB".'),
+]
+Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Change a setting, such as learner.alpha=1e-3."
+    ),
+]
+SkipBroken = Annotated[
+    bool, typer.Option("--skip-broken", help="Skip pictures that cannot be read.")
+]
 SkipPreprocessing = Annotated[
     bool,
     typer.Option("--skip-preprocessing", help="Images are preprocessed already: only resize them."),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", help="Run on so many processes: a Dask cluster of this machine."),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", help='Run on a running Dask cluster: "tcp://host:8786".'),
-]
+Split = Annotated[str, typer.Option(metavar="NAME", help="Split of the data set: train or test.")]
 
-_LARGEST = 4096
+
+@dataclass(frozen=True)
+class Cluster:
+    """Cluster."""
+
+    workers: Annotated[
+        int | None, typer.Option(help="Run on N processes: a Dask cluster of this machine.")
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help='Run on a running Dask cluster: "tcp://host:8786".'),
+    ] = None
+
+    @contextmanager
+    def mapper(self, threads: int) -> Iterator[ClusterMap | None]:
+        """Yield what maps work over the cluster; None where none is asked for."""
+        from visionshare.distributed import cluster_client
+        from visionshare.distributed.mapping import ClusterMap
+
+        with cluster_client(self.workers, self.scheduler, threads) as client:
+            yield None if client is None else ClusterMap(client)
 
 
 def image_size(text: str | None) -> tuple[int, int] | None:
@@ -86,9 +122,9 @@ def image_size(text: str | None) -> tuple[int, int] | None:
         return None
     sides = text.lower().replace("×", "x").split("x")
     known = len(sides) <= 2 and all(
-        side.isascii() and side.isdecimal() and 1 <= int(side) <= _LARGEST for side in sides
+        side.isascii() and side.isdecimal() and 1 <= int(side) <= _LARGEST_SIDE for side in sides
     )
     if not known:
-        accepted = f"32, or 32x48 (height x width), each from 1 to {_LARGEST}"
+        accepted = f"32, or 32x48 (height x width), each from 1 to {_LARGEST_SIDE}"
         raise InputError("--size", text, accepted)
     return int(sides[0]), int(sides[-1])

@@ -15,16 +15,7 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = [
-    "check_file",
-    "check_free",
-    "check_not_inputs",
-    "is_our_hocr",
-    "is_our_json",
-    "is_our_png",
-    "is_our_text",
-    "write_png",
-]
+__all__ = ["check_file", "check_free", "check_not_inputs", "is_our_page", "is_our_png", "write_png"]
 
 _PROGRAM = "visionshare"
 # How a PNG says it, near its beginning, and hOCR in its head.
@@ -36,12 +27,12 @@ def check_not_inputs(
     argument: str, outputs: Iterable[Path], inputs: Iterable[str | os.PathLike[str]]
 ) -> None:
     """Check that no file that a command writes is one that it reads."""
-    existing = [(path, found) for path in outputs if (found := _identity(path)) is not None]
+    existing = [path for path in outputs if _identity(path) is not None]
     if not existing:
         return
     read = set(map(_identity, inputs))
-    for path, found in existing:
-        if found in read:
+    for path in existing:
+        if _identity(path) in read:
             raise InputError(argument, f"{path}, which the command reads", "another place")
 
 
@@ -54,12 +45,18 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def check_file(argument: str, path: Path, begins: str | None = None) -> None:
+def check_file(
+    argument: str,
+    path: Path,
+    begins: str = "",
+    suffix: str | None = None,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> None:
     """Check that a file can be written, before there is anything to write."""
-    given, reason = str(path), None
-    if path.is_dir():
-        reason = os.strerror(errno.EISDIR)
-    else:
+    if suffix is not None and path.suffix.lower() != suffix:
+        raise InputError(argument, str(path), f"a file {suffix}")
+    reason = os.strerror(errno.EISDIR) if path.is_dir() else None
+    if reason is None:
         # Folders that are missing are made.
         folder = next((above for above in path.parents if os.path.lexists(above)), Path())
         try:
@@ -68,15 +65,12 @@ def check_file(argument: str, path: Path, begins: str | None = None) -> None:
         except OSError as error:
             reason = error.strerror
     if reason is not None:
-        raise InputError(argument, given, f"a file to write to ({reason})")
-    if begins is not None and not _begins(path, begins.encode()):
-        given += ", which this command did not write"
-        raise InputError(argument, given, f"a new file, or one that begins with {begins.strip()}")
-
-
-def _begins(path: Path, text: bytes) -> bool:
+        raise InputError(argument, str(path), f"a file to write to ({reason})")
+    check_not_inputs(argument, [path], inputs)
     head = _head(path)
-    return not head or head.startswith(text)
+    if head and not head.startswith(begins.encode()):
+        given = f"{path}, which this command did not write"
+        raise InputError(argument, given, f"a new file, or one that begins with {begins.strip()}")
 
 
 def check_free(argument: str, path: Path, ours: bool) -> None:
@@ -103,20 +97,17 @@ def is_our_png(path: Path) -> bool:
     return _IN_PNG in _head(path)
 
 
-def is_our_hocr(path: Path) -> bool:
-    """Return whether a file is hOCR of this program."""
-    return _IN_HOCR in _head(path)
-
-
-def is_our_json(path: Path) -> bool:
-    """Return whether a file is a page as `visionshare read` writes it."""
-    return _page_text(path) is not None
-
-
-def is_our_text(path: Path, page: Path) -> bool:
-    """Return whether a file is the text of a page, unchanged, whose JSON stands beside it."""
+def is_our_page(path: Path) -> bool:
+    """Return whether a file is one of a page that `visionshare read` wrote, and nobody changed."""
+    if path.suffix == ".png":
+        return is_our_png(path)
+    if path.suffix == ".hocr":
+        return _IN_HOCR in _head(path)
+    text = _text_of_page(path.with_suffix(".json"))
+    if path.suffix == ".json" or text is None:
+        return text is not None
     try:
-        return path.read_text("utf-8").rstrip("\n") == _page_text(page)
+        return path.read_text("utf-8").rstrip("\n") == text
     except (OSError, ValueError):
         return False
 
@@ -129,7 +120,7 @@ def _head(path: Path) -> bytes:
         return b""
 
 
-def _page_text(path: Path) -> str | None:
+def _text_of_page(path: Path) -> str | None:
     """Return the text of a page that was written as JSON; None of any other file."""
     try:
         page = json.loads(path.read_text("utf-8"))

@@ -17,21 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import Images, PicturesAndTars, image_paths
-from visionshare.cli.options import (
-    Classifier,
-    Jobs,
-    Json,
-    Scheduler,
-    SkipPreprocessing,
-    Workers,
-)  # fmt: skip
+from visionshare.cli.options import Classifier, Cluster, Jobs, Json, SkipPreprocessing
 from visionshare.cli.outputs import (
     check_file,
     check_free,
     check_not_inputs,
     is_our_png,
     write_png,
-)  # fmt: skip
+)
 from visionshare.cli.text import cell, one_line, portable, say
 from visionshare.errors import DataError, InputError
 from visionshare.machine.progress import stage
@@ -42,20 +35,13 @@ if TYPE_CHECKING:
     from visionshare.batch import Classified
     from visionshare.batch.resumed_file import ResumedFile
     from visionshare.classifier import CompactClassifier
-    from visionshare.cli.commands import Commands
 
-__all__ = ["register"]
+__all__ = ["predict", "prepare"]
 
-_FORMS = (".csv", ".jsonl")
-_HEADERS = {".csv": "image,class,probability\n"}
-_BEGINS = {**_HEADERS, ".jsonl": '{"image": '}
-_SKIPPED = 1
-
-
-def register(app: Commands) -> None:
-    """Add the commands to the application."""
-    app.command()(predict)
-    app.command()(prepare)
+_CSV_HEADER = "image,class,probability\n"
+# What files of each kind begin with.
+_BEGINS = {".csv": _CSV_HEADER, ".jsonl": '{"image": '}
+_SOME_SKIPPED, _ALL_SKIPPED = 1, 2
 
 
 def predict(
@@ -65,7 +51,6 @@ def predict(
     out: Annotated[
         str | None,
         typer.Option(
-            "--out",
             metavar="FILE|URL",
             help="A .csv or .jsonl file, or s3://bucket/NAME.csv; the same command completes a "
             "stopped run. A file of another kind is not replaced.",
@@ -73,48 +58,64 @@ def predict(
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
+    *,
+    cluster: Cluster,
 ) -> None:
-    """Classify images; one line per image: file, class, probability."""
-    from visionshare import load
+    """Classify images: file, class and probability of each.
+
+    Example: visionshare predict out/digits/classifier.safetensors scans/ --json
+
+    Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
+
+    Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
+    standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
+    a cluster read the files themselves: under the same paths, or from storage.
+    """
     from visionshare.batch import classify_files
     from visionshare.datasets import Preprocessing
-    from visionshare.distributed import cluster_client
-    from visionshare.distributed.mapping import ClusterMap
     from visionshare.files.fingerprints import file_digest
     from visionshare.files.storage import check_takes_results, is_url
     from visionshare.machine.resources import resolve_jobs
 
-    form = "json" if as_json else "text"
+    form = "jsonl" if as_json else "text"
     if out is not None:
         suffix = os.path.splitext(out)[1]
-        if suffix not in _FORMS:
+        if suffix not in _BEGINS:
             raise InputError("--out", out, "a file .csv or .jsonl")
         if is_url(out):
             check_takes_results(out, "--out")
         else:
             check_file("--out", Path(out), _BEGINS[suffix])
         form = suffix[1:]
-    threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images, tars=True)
-    model = load(classifier)
-    _check(model, classifier)
+    threads = resolve_jobs(jobs, "--jobs")
+    paths = image_paths(images, tars=True)
+    model = _of_pictures(classifier)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
-    with _output(out, identity) as file, cluster_client(workers, scheduler, threads) as client:
-        mapper = None if client is None else ClusterMap(client)
+    with _results(out, identity) as file, cluster.mapper(threads) as mapper:
         parts = classify_files(model, file.remaining(paths), threads, mapper=mapper)
         _write_classes(file, parts, form, model.classes_.tolist(), out is not None)
     read, broken = file.counts.get("read", 0), file.counts.get("broken", 0)
+    if broken and not read:
+        raise typer.Exit(_ALL_SKIPPED)
     if broken:
-        if read:
-            say(f"error: {broken} of {read + broken} images skipped", err=True)
-        raise typer.Exit(_SKIPPED if read else 2)
+        say(f"error: {broken} of {read + broken} images skipped", err=True)
+        raise typer.Exit(_SOME_SKIPPED)
+
+
+def _of_pictures(path: Path) -> CompactClassifier:
+    """Return a classifier of pictures."""
+    from visionshare import load
+
+    model = load(path)
+    if model.picture_size is None:
+        raise DataError(f"{path}: classifies vectors, not images")
+    return model
 
 
 def _write_classes(
-    file: ResumedFile | _Lines,
+    file: ResumedFile | _StandardOutput,
     parts: Iterable[Classified],
     form: str,
     classes: list[Any],
@@ -123,8 +124,9 @@ def _write_classes(
     """Write the results, and name on standard error what could not be read."""
     from visionshare.datasets.notices import note_pages
 
-    # Where results are lines on the terminal, they say themselves how far it is.
-    progress = stage("classifying pictures") if show_progress else nullcontext(_nothing)
+    lines_of = {"text": _text_lines, "csv": _csv_lines, "jsonl": _json_lines}[form]
+    # Results that are lines on the terminal say themselves how far it is.
+    progress = stage("classifying pictures") if show_progress else nullcontext(lambda _: None)
     with progress as advance:
         for part in parts:
             for name, n_pages in part.left_out.items():
@@ -132,22 +134,14 @@ def _write_classes(
                 note_pages(name, n_pages)
             problems = [problem for problem in part.problems if problem is not None]
             read = len(part.paths) - len(problems)
-            file.add(_LINES[form](part, classes), part.files, read=read, broken=len(problems))
+            text = lines_of(_rows(part), classes)
+            file.add(text, part.files, read=read, broken=len(problems))
             for problem in problems:
                 say(f"error: {one_line(problem)}", err=True)
             advance(len(part.paths))
 
 
-def _nothing(steps: int) -> None:
-    """Count nothing."""
-
-
-def _check(model: CompactClassifier, path: Path) -> None:
-    if model.picture_size is None:
-        raise DataError(f"{path}: classifies vectors, not images")
-
-
-class _Lines:
+class _StandardOutput:
     """Standard output, as a file of results that is not resumed."""
 
     def __init__(self) -> None:
@@ -163,14 +157,14 @@ class _Lines:
 
 
 @contextmanager
-def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
+def _results(out: str | None, identity: str) -> Iterator[ResumedFile | _StandardOutput]:
     """Yield standard output, or a file that appears when it is complete."""
     from visionshare.batch.resumed_file import resumed_file
 
     if out is None:
-        yield _Lines()
+        yield _StandardOutput()
         return
-    header = _HEADERS.get(os.path.splitext(out)[1], "")
+    header = _CSV_HEADER if out.endswith(".csv") else ""
     try:
         with resumed_file(out, identity, header) as file:
             if file.inputs:
@@ -180,84 +174,83 @@ def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
         raise InputError("--out", out, f"a file to write to ({error.strerror})") from None
 
 
-def _rows(part: Classified, classes: list[Any]) -> Iterator[tuple[str, Any, np.ndarray, int]]:
-    """Yield path, class, probabilities and index of the class for each readable picture."""
-    best = part.probabilities.argmax(axis=1)
-    for path, probabilities, k, problem in zip(
-        part.paths, part.probabilities, best, part.problems, strict=True
+# Path, index of the class, and probabilities of a picture.
+_Row = tuple[str, int, "np.ndarray"]
+
+
+def _rows(part: Classified) -> Iterator[_Row]:
+    """Yield the row of each readable picture."""
+    for path, probabilities, problem in zip(
+        part.paths, part.probabilities, part.problems, strict=True
     ):
         if problem is None:
-            yield path, classes[k], probabilities, int(k)
+            yield path, int(probabilities.argmax()), probabilities
 
 
-def _text_lines(part: Classified, classes: list[Any]) -> str:
-    rows = _rows(part, classes)
+def _text_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
     return "".join(
-        f"{portable(path)}\t{portable(str(name))}\t{probabilities[k]:.4f}\n"
-        for path, name, probabilities, k in rows
+        f"{portable(path)}\t{portable(str(classes[k]))}\t{probabilities[k]:.4f}\n"
+        for path, k, probabilities in rows
     )
 
 
-def _csv_lines(part: Classified, classes: list[Any]) -> str:
+def _csv_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for path, name, probabilities, k in _rows(part, classes):
-        writer.writerow([cell(path), cell(name), f"{probabilities[k]:.6f}"])
+    for path, k, probabilities in rows:
+        writer.writerow([cell(path), cell(classes[k]), f"{probabilities[k]:.6f}"])
     return text.getvalue()
 
 
-def _json_lines(part: Classified, classes: list[Any]) -> str:
+def _json_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
     names = list(map(str, classes))
-    records = (
-        {
-            "image": path,
-            "class": name,
-            "probabilities": dict(zip(names, probabilities.round(6).tolist(), strict=True)),
-        }
-        for path, name, probabilities, _ in _rows(part, classes)
-    )
-    return "".join(json.dumps(record) + "\n" for record in records)
-
-
-_LINES = {"text": _text_lines, "csv": _csv_lines, "json": _json_lines, "jsonl": _json_lines}
+    lines = []
+    for path, k, probabilities in rows:
+        by_class = dict(zip(names, probabilities.round(6).tolist(), strict=True))
+        record = {"image": path, "class": classes[k], "probabilities": by_class}
+        lines.append(json.dumps(record) + "\n")
+    return "".join(lines)
 
 
 def prepare(
     classifier: Classifier,
     images: Images,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the preprocessed images (.png).")],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the preprocessed images (.png).")
+    ],
     raw: Annotated[
         Path | None,
-        typer.Option("--raw", help="File of their bytes, concatenated: input of the exported C."),
+        typer.Option(
+            metavar="FILE", help="File of their bytes, concatenated: input of the exported C."
+        ),
     ] = None,
 ) -> None:
-    """Write images as the classifier takes them, after its preprocessing."""
-    # Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw Files that
-    # an earlier run wrote are replaced, and no others.
+    """Write images as the classifier takes them.
+
+    Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
+
+    Files that an earlier run wrote are replaced, and no others.
+    """
     from PIL import Image
 
-    from visionshare import load
     from visionshare.batch.pictures import read_picture
     from visionshare.files.durable import make_folder, replace_file
 
-    model = load(classifier)
-    _check(model, classifier)
-    paths, taken = list(image_paths(images)), set[str]()
-    made = [out / f"{_free_name(Path(path).stem, taken)}.png" for path in paths]
+    model = _of_pictures(classifier)
+    paths = list(image_paths(images))
+    made = [out / f"{name}.png" for name in _distinct([Path(path).stem for path in paths])]
     check_not_inputs("--out", made, [classifier, *paths])
     for target in made:
         check_free("--out", target, is_our_png(target))
     if raw is not None:
-        check_file("--raw", raw)
-        check_not_inputs("--raw", [raw], [classifier, *paths])
+        check_file("--raw", raw, inputs=[classifier, *paths])
     try:
         make_folder(out)
         with ExitStack() as files:
             bytes_of_all = None
             if raw is not None:
-                bytes_of_all = files.enter_context(
-                    open(files.enter_context(replace_file(raw)), "wb")
-                )
+                partial = files.enter_context(replace_file(raw))
+                bytes_of_all = files.enter_context(open(partial, "wb"))
             for path, target in zip(paths, made, strict=True):
                 image = read_picture(model, path)
                 shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
@@ -270,11 +263,13 @@ def prepare(
         raise InputError("--out", str(error.filename), accepted) from None
 
 
-def _free_name(stem: str, taken: set[str]) -> str:
-    """Return a name that no other picture has got, and take it."""
-    name, n = stem, 1
-    while name in taken:
-        n += 1
-        name = f"{stem}-{n}"
-    taken.add(name)
-    return name
+def _distinct(names: list[str]) -> list[str]:
+    """Return names, those that were there before with numbers: "a", "a-2"."""
+    taken: dict[str, None] = {}
+    for name in names:
+        free, n = name, 1
+        while free in taken:
+            n += 1
+            free = f"{name}-{n}"
+        taken[free] = None
+    return list(taken)

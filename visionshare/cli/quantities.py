@@ -1,4 +1,4 @@
-"""Times and budgets, as users write them in options."""
+"""Times, counts and budgets, as users write them in options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from visionshare.errors import InputError
 
-__all__ = ["budget_limits", "seconds_of"]
+__all__ = ["budget_limits", "count_of", "seconds_of"]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -22,6 +22,14 @@ def seconds_of(text: str, option: str) -> float:
     if value <= 0:
         raise InputError(option, text, "a time such as 90s, 30m or 2h")
     return value
+
+
+def count_of(text: str, option: str) -> int:
+    """Return a whole number from 1 on."""
+    value = _value(text.replace("_", ""), _TIMES)
+    if value < 1:
+        raise InputError(option, text, "a number such as 400k or 1.5M")
+    return int(value)
 
 
 def budget_limits(text: str, option: str) -> dict[str, float]:

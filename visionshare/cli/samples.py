@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from visionshare.cli.text import say
 
-if TYPE_CHECKING:
-    from visionshare.cli.commands import Commands
-
-__all__ = ["register"]
-
-
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command()(samples)
+__all__ = ["samples"]
 
 
 def samples(
@@ -25,9 +17,12 @@ def samples(
         Path, typer.Argument(help="Folder to make; nothing of this name may be there.")
     ] = Path("samples"),
 ) -> None:
-    """Write sample pictures, to try the other commands on: nothing is downloaded."""
-    # Example: visionshare samples Example: visionshare samples pictures && visionshare train
-    # pictures/signs
+    """Write sample pictures to try the other commands on.
+
+    Example: visionshare samples
+
+    Example: visionshare samples pictures && visionshare train pictures/signs
+    """
     from visionshare.datasets.samples import write_samples
 
     for name, text in write_samples(folder).items():

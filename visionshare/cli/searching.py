@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from visionshare.cli.cautions import warn_near_majority, warn_of_one_trial
 from visionshare.cli.quantities import budget_limits, seconds_of
@@ -13,6 +15,7 @@ from visionshare.cli.text import say
 
 if TYPE_CHECKING:
     from visionshare.image_classifier.recipe_search import SearchedRecipe
+    from visionshare.image_classifier.state import SearchSettings
     from visionshare.image_classifier.trials import Trial
     from visionshare.recipes import Recipe
 
@@ -21,55 +24,63 @@ __all__ = ["SearchOptions", "chosen_recipe"]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a user says of the search."""
+    """Search, for your pictures."""
 
-    budget: Any = None
-    seconds: float | None = None
-    size: str | None = field(default=None, compare=False)
-    begun: float = field(default_factory=time.perf_counter, compare=False)
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMITS",
+            help="Cost per image of a classifier of your pictures, at most: multiply-accumulates "
+            "(200k), bytes (64KiB), microseconds (20us), flash of a small core (flash=10KiB); "
+            "default: 1M.",
+        ),
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Rough time for search and training on your pictures: 90s, 5m, 2h."
+        ),
+    ] = None
 
-    @staticmethod
-    def of(budget: str | None, seconds: str | None, size: str | None = None) -> SearchOptions:
-        """Return the options of texts."""
-        return SearchOptions(
-            None if budget is None else budget_limits(budget, "--budget"),
-            None if seconds is None else seconds_of(seconds, "--time"),
-            size,
-        )
+    @property
+    def limits(self) -> dict[str, float] | None:
+        """Limits of what the classifier costs, by name."""
+        return None if self.budget is None else budget_limits(self.budget, "--budget")
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of search and training."""
+        return None if self.time is None else seconds_of(self.time, "--time")
 
     @property
     def given(self) -> list[str]:
         """The options that the user gave."""
-        named = {"--budget": self.budget, "--time": self.seconds}
-        return [name for name, value in named.items() if value is not None]
+        return [f"--{name}" for name, value in vars(self).items() if value is not None]
 
 
 def chosen_recipe(
     base: Recipe,
     out: Path,
-    options: SearchOptions,
+    budget: Any,
+    settings: SearchSettings,
+    bounds: Sequence[str],
     resume: bool,
     jobs: int,
     data_dir: Path | None = None,
-    client: Any = None,
 ) -> Recipe:
     """Return the recipe that a search chooses; say what it tries, what it chose and why."""
     from visionshare.image_classifier.budget import Budget
     from visionshare.image_classifier.recipe_search import CHOSEN, kept_recipe, search_recipe
-    from visionshare.image_classifier.state import SearchSettings
 
-    budget = Budget.of(options.budget)
-    kept = kept_recipe(base, out, budget) if resume else None
+    limits = Budget.of(budget)
+    kept = kept_recipe(base, out, limits) if resume else None
     if kept is not None:
         say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
     say("search       trials are compared on pictures that they do not learn from")
-    settings = SearchSettings(
-        seconds=options.seconds, begun=options.begun, tried=_say_trial, client=client
-    )
-    found = search_recipe(base, out, budget, settings, jobs, resume, data_dir)
+    settings = replace(settings, tried=_say_trial)
+    found = search_recipe(base, out, limits, settings, jobs, resume, data_dir)
     _say_choice(found)
-    bounds = options.given if options.size is None else [*options.given, "--size"]
     warn_of_one_trial(found.choice, bounds)
     say(f"recipe       {out / CHOSEN}")
     return found.recipe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,69 +14,100 @@ from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
-    from visionshare.cli.commands import Commands
+    from visionshare.service import Limits
 
-__all__ = ["register"]
+__all__ = ["serve"]
 
 
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command()(serve)
+@dataclass(frozen=True)
+class LimitOptions:
+    """Limits."""
+
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Threads that classify; -1 for all cores.")
+    ] = -1
+    max_queue: Annotated[
+        int, typer.Option(help="Pictures that may wait for a thread; further ones get 503.")
+    ] = 64
+    max_body_size: Annotated[
+        str, typer.Option(metavar="SIZE", help='Largest request body: "10MiB", "500kB" or bytes.')
+    ] = "10MiB"
+    max_pixels: Annotated[
+        int, typer.Option(help="Most pixels of a picture; its header is checked first.")
+    ] = 1 << 25
+    body_timeout: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Time within which a request body must arrive."),
+    ] = 30.0
+    header_timeout: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Time within which a request's headers must arrive."),
+    ] = 10.0
+    max_connections: Annotated[
+        int, typer.Option(help="Connections of a worker; further ones wait.")
+    ] = 4096
+    max_body_memory: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="Memory for all request bodies of a worker together."),
+    ] = "64MiB"
+
+    def checked(self) -> Limits:
+        """Return the limits as the service takes them."""
+        from visionshare.machine.resources import parse_size, resolve_jobs
+        from visionshare.service import Limits
+
+        return Limits(
+            max_body_size=parse_size(self.max_body_size, "--max-body-size"),
+            max_pixels=self.max_pixels,
+            threads=resolve_jobs(self.jobs, "--jobs"),
+            max_queue=self.max_queue,
+            body_timeout=self.body_timeout,
+            header_timeout=self.header_timeout,
+            max_connections=self.max_connections,
+            max_body_memory=parse_size(self.max_body_memory, "--max-body-memory"),
+        )
 
 
 def serve(
     classifier: Classifier,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 is every interface.")
+        str, typer.Option(metavar="ADDRESS", help="To listen on; 0.0.0.0 is every interface.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free one.")] = 8000,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Threads that classify; -1 for all cores.")
-    ] = -1,
-    max_queue: Annotated[
-        int, typer.Option(help="Pictures that may wait for a thread; further ones get 503.")
-    ] = 64,
-    max_body_size: Annotated[
-        str, typer.Option(help='Largest request body: "10MiB", "500kB" or bytes.')
-    ] = "10MiB",
-    max_pixels: Annotated[
-        int, typer.Option(help="Most pixels of a picture; its header is checked first.")
-    ] = 1 << 25,
-    body_timeout: Annotated[
-        float, typer.Option(help="Seconds within which a request body must arrive.")
-    ] = 30.0,
-    header_timeout: Annotated[
-        float, typer.Option(help="Seconds within which a request's headers must arrive.")
-    ] = 10.0,
-    max_connections: Annotated[
-        int, typer.Option(help="Connections of a worker; further ones wait.")
-    ] = 4096,
-    max_body_memory: Annotated[
-        str, typer.Option(help="Memory for all request bodies of a worker together.")
-    ] = "64MiB",
     host_name: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="Name that the Host header of requests may have; repeatable; * is any. "
-            "Default: the address, and localhost."
+            "Default: the address, and localhost.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="File with a token that requests must carry (Authorization: Bearer)."),
+        typer.Option(
+            metavar="FILE",
+            help="File with a token that requests must carry (Authorization: Bearer).",
+        ),
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that answer requests.")] = 1,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the model under /v2/models; the file's by default."),
+        typer.Option(
+            metavar="NAME", help="Name of the model under /v2/models; the file's by default."
+        ),
     ] = None,
+    *,
+    limits: LimitOptions,
 ) -> None:
-    """Serve a classifier over HTTP: POST /predict, and a page to try it on."""
-    # Example: visionshare serve out/digits/classifier.safetensors There is no TLS: to serve other
-    # machines, put a reverse proxy before it. The file is loaded again on SIGHUP.
+    """Serve a classifier over HTTP, with a page to try it on.
+
+    Example: visionshare serve out/digits/classifier.safetensors
+
+    There is no TLS: to serve other machines, put a reverse proxy before it. The file is loaded
+    again on SIGHUP.
+    """
     from visionshare import load
-    from visionshare.machine.resources import parse_size, resolve_jobs
-    from visionshare.service import Limits, require_service
+    from visionshare.service import require_service
 
     require_service()
     from visionshare.service.access import default_host_names, host_of, read_token
@@ -94,16 +126,7 @@ def serve(
             raise InputError("--host-name", given, "a name or an address without a port, or *")
     settings = Settings(
         classifier,
-        Limits(
-            max_body_size=parse_size(max_body_size, "--max-body-size"),
-            max_pixels=max_pixels,
-            threads=resolve_jobs(jobs, "--jobs"),
-            max_queue=max_queue,
-            body_timeout=body_timeout,
-            header_timeout=header_timeout,
-            max_connections=max_connections,
-            max_body_memory=parse_size(max_body_memory, "--max-body-memory"),
-        ),
+        limits.checked(),
         tuple(host_name) if host_name else default_host_names(host),
         None if token_file is None else read_token(token_file),
         name or classifier.stem,

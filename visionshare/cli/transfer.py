@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,23 +11,51 @@ import typer
 
 from visionshare.cli.images import files_of
 from visionshare.cli.listing import completes
-from visionshare.cli.options import DataFolder, Jobs, Json
-from visionshare.cli.outputs import check_file, check_not_inputs
+from visionshare.cli.options import DataFolder, Jobs, Json, Seed, Split
+from visionshare.cli.outputs import check_file
 from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
-    from visionshare.cli.commands import Commands
     from visionshare.datasets import ImageSet
-    from visionshare.generators.sources.scores import LinearSource
-    from visionshare.recipes.transfer import Task
+    from visionshare.learners import GreedyTL
 
-__all__ = ["register"]
+__all__ = ["transfer"]
 
 
-def register(app: Commands) -> None:
-    """Add the command to the application."""
-    app.command()(transfer)
+@dataclass(frozen=True)
+class LearnerOptions:
+    """Learner."""
+
+    rounds: Annotated[int, typer.Option(help="Sources and features per class at most.")] = 100
+    alpha: Annotated[float, typer.Option(help="Ridge penalty: larger means smaller weights.")] = 1.0
+    tol: Annotated[float, typer.Option(help="Stop when a round gains less.")] = 1e-4
+    random_candidates: Annotated[
+        int | None, typer.Option(help="Try N random candidates per round (59), not all.")
+    ] = None
+    seed: Seed = 0
+
+    def learner(self, threads: int) -> GreedyTL:
+        """Return the learner, its parameters checked."""
+        from visionshare.learners import GreedyTL
+
+        n = self.random_candidates
+        if n is not None and n < 1:
+            accepted = "a number of candidates of at least 1, such as 59"
+            raise InputError("--random-candidates", n, accepted)
+        learner = GreedyTL(
+            self.rounds,
+            alpha=self.alpha,
+            tol=self.tol,
+            search="exhaustive" if n is None else "random",
+            search_options=None if n is None else {"n": n},
+            # How many images of each class were at hand says nothing of how often it occurs.
+            fit_intercept=False,
+            n_jobs=threads,
+            random_state=self.seed,
+        )
+        learner.check_parameters()
+        return learner
 
 
 def transfer(
@@ -40,15 +69,12 @@ def transfer(
     sources: Annotated[
         list[Path], typer.Argument(help="Classifier files to learn from, or folders of them.")
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="The new classifier file.")] = None,
-    matrix: Annotated[
-        Path | None,
-        typer.Option(
-            "--matrix", help="Picture (.png) of the weights of each source for each class."
-        ),
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The new classifier file.")],
     positive_class: Annotated[
-        str | None, typer.Option(help="Learn this class against the rest; default every class.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Learn this class against the rest; default every class."
+        ),
     ] = None,
     positives: Annotated[
         int | None, typer.Option(help="Images per class to learn from; default all.")
@@ -56,102 +82,44 @@ def transfer(
     negatives: Annotated[
         int | None, typer.Option(help="Images of all other classes; default all.")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Sources and features per class at most.")] = 100,
-    alpha: Annotated[
-        float, typer.Option(help="Ridge penalty: larger means smaller weights.")
-    ] = 1.0,
-    tol: Annotated[float, typer.Option(help="Stop when a round gains less.")] = 1e-4,
-    random_candidates: Annotated[
-        int | None,
-        typer.Option(help="Try this number of random candidates per round (59), not all."),
-    ] = None,
     features: Annotated[
         str,
         typer.Option(
+            metavar="POOL",
             help="Features of the images: a pool, or none for sources alone.",
             autocompletion=completes("pools"),
         ),
     ] = "pixels",
-    draws: Annotated[int, typer.Option(help="Repetitions that the matrix is the mean of.")] = 10,
-    split: Annotated[str, typer.Option(help="Split of a data set: train or test.")] = "train",
+    split: Split = "train",
     data: DataFolder = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
+    *,
+    options: LearnerOptions,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Learn new classes from a few images and the classifiers you have; see which ones help."""
-    from visionshare.learners import GreedyTL
+    """Learn new classes from few images and other classifiers.
+
+    Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
+
+    Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
+
+    Folder images are brought to the sources' size. Images that were not drawn validate the result.
+    """
     from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task
-
-    threads = resolve_jobs(jobs, "--jobs")
-    if out is None and matrix is None:
-        raise InputError("--out", None, "a file for the classifier, or --matrix, or both")
-    if matrix is not None and matrix.suffix.lower() != ".png":
-        raise InputError("--matrix", str(matrix), "a .png file")
-    if random_candidates is not None and random_candidates < 1:
-        expected = "a number of candidates of at least 1, such as 59"
-        raise InputError("--random-candidates", random_candidates, expected)
-    if draws < 1:
-        raise InputError("--draws", draws, "a whole number of at least 1")
-    learner = GreedyTL(
-        rounds,
-        alpha=alpha,
-        tol=tol,
-        search="exhaustive" if random_candidates is None else "random",
-        search_options=None if random_candidates is None else {"n": random_candidates},
-        # How many images of each class were at hand says nothing of how often it occurs.
-        fit_intercept=False,
-        n_jobs=threads,
-        random_state=seed,
-    )
-    learner.check_parameters()
-    task = Task(features, positive_class, positives, negatives, seed)
-    if out is not None:
-        task.check()
-    read: list[str | Path] = [*files_of(dataset), *source_files(sources)]
-    if out is not None:
-        check_file("--out", out)
-        check_not_inputs("--out", [out], read)
-    if matrix is not None:
-        from visionshare.reports.transferability import TABLE_BEGINS
-
-        table = matrix.with_suffix(".csv")
-        check_file("--matrix", matrix)
-        check_file("--matrix", table, TABLE_BEGINS)
-        check_not_inputs("--matrix", [matrix, table], read)
-    known = read_sources(sources)
-    images = _images(dataset, split, data, source_shape(known))
-    figures: dict[str, Any] = {}
-    if out is not None:
-        figures |= _learned(images, known, learner, task, threads, out)
-    if matrix is not None:
-        figures |= _drawn(images, known, learner, task, draws, threads, matrix)
-    _say(figures, as_json)
-
-
-def _images(dataset: str, split: str, data: Path | None, shape: tuple[int, ...]) -> ImageSet:
-    from visionshare.datasets import ImageSet, load_images
-
-    size = None if len(shape) == 1 else (shape[0], shape[1])
-    mode = "color" if shape[2:] == (3,) else "gray"
-    images = load_images(dataset, split, data, size, mode)
-    if shape[2:] == (1,) and images.images.shape[1:] == shape[:2]:
-        return ImageSet(images.images[..., None], images.labels, images.classes, images.name)
-    return images
-
-
-def _learned(
-    images: ImageSet, sources: list[LinearSource], learner: Any, task: Task, jobs: int, out: Path
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from visionshare.recipes.transfer import transfer as run
 
-    result = run(images, sources, learner, task, jobs)
+    threads = resolve_jobs(jobs, "--jobs")
+    learner = options.learner(threads)
+    task = Task(features, positive_class, positives, negatives, options.seed)
+    task.check()
+    check_file("--out", out, inputs=[*files_of(dataset), *source_files(sources)])
+    known = read_sources(sources)
+    images = _images(dataset, split, data, source_shape(known))
+    result = run(images, known, learner, task, threads)
     result.classifier.save(out)
-    return {
+    figures = {
         "classifier": str(out),
         "features": result.classifier.n_features,
         "trained_on": result.trained_on,
@@ -159,75 +127,37 @@ def _learned(
         "balanced_accuracy": result.balanced_accuracy,
         "sources": [asdict(entry) for entry in result.chosen],
     }
+    say(json.dumps(figures) if as_json else "\n".join(_lines(figures)))
 
 
-def _drawn(
-    images: ImageSet,
-    sources: list[LinearSource],
-    learner: Any,
-    task: Task,
-    draws: int,
-    jobs: int,
-    path: Path,
-) -> dict[str, Any]:
-    import numpy as np
+def _images(dataset: str, split: str, data: Path | None, shape: tuple[int, ...]) -> ImageSet:
+    """Return the new images, of the shape that the sources take."""
+    from visionshare.datasets import load_images
 
-    from visionshare.recipes.transfer import transferability
-    from visionshare.reports.transferability import write_transferability
-
-    result = transferability(images, sources, learner, task, draws, jobs)
-    write_transferability(path, result.weights, result.targets, result.sources)
-    entries = [
-        {"target": name, "source": source, "weight": float(result.weights[t, s])}
-        for t, name in enumerate(result.targets)
-        for s, source in enumerate(result.sources)
-        if np.isfinite(result.weights[t, s])
-    ]
-    means = result.accuracy.mean(axis=1).tolist()
-    accuracies = {
-        name: None if np.isnan(mean) else mean
-        for name, mean in zip(result.targets, means, strict=True)
-    }
-    return {"matrix": str(path), "weights": entries, "accuracies": accuracies}
+    size = None if len(shape) == 1 else (shape[0], shape[1])
+    mode = "color" if shape[2:] == (3,) else "gray"
+    images = load_images(dataset, split, data, size, mode)
+    if shape[2:] == (1,) and images.images.shape[1:] == shape[:2]:
+        return replace(images, images=images.images[..., None])
+    return images
 
 
-def _say(figures: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        say(json.dumps(figures))
-        return
-    if "classifier" in figures:
-        _say_classifier(figures)
-    if "matrix" in figures:
-        _say_matrix(figures)
-
-
-def _say_classifier(figures: dict[str, Any]) -> None:
+def _lines(figures: dict[str, Any]) -> list[str]:
     used = figures["sources"]
+    lines = ["no source was chosen: features of the images did better"]
     if used:
         width = max(6, *(len(entry["source"]) for entry in used))
         wide = max(5, *(len(entry["source_class"]) for entry in used))
-        say(f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for")
+        lines = [f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for"]
         for entry in used:
-            say(
-                f"{entry['weight']:+8.3f}  {entry['source']:{width}}  "
-                f"{entry['source_class']:{wide}}  {entry['target']}"
-            )
-    else:
-        say("no source was chosen: features of the images did better")
-    say(f"features     {figures['features']}")
-    say(f"trained on   {figures['trained_on']} images")
-    if figures["balanced_accuracy"] is not None:
-        percent = 100 * figures["balanced_accuracy"]
-        say(f"accuracy     {percent:.1f} % balanced, on the other {figures['validated_on']}")
-    say(f"classifier   {figures['classifier']}")
-
-
-def _say_matrix(figures: dict[str, Any]) -> None:
-    say("class         accuracy  sources of the largest weights")
-    for name, mean in figures["accuracies"].items():
-        used = [e for e in figures["weights"] if e["target"] == name and e["weight"]]
-        used.sort(key=lambda e: -abs(e["weight"]))
-        best = ", ".join(f"{e['source']} {e['weight']:+.2f}" for e in used[:4])
-        accuracy = "       –" if mean is None else f"{100 * mean:6.1f} %"
-        say(f"{name:12}  {accuracy}  {best}")
-    say(f"matrix       {figures['matrix']}")
+            source, score = entry["source"], entry["source_class"]
+            weight, target = entry["weight"], entry["target"]
+            lines.append(f"{weight:+8.3f}  {source:{width}}  {score:{wide}}  {target}")
+    lines.append(f"features     {figures['features']}")
+    lines.append(f"trained on   {figures['trained_on']} images")
+    accuracy = figures["balanced_accuracy"]
+    if accuracy is not None:
+        others = figures["validated_on"]
+        lines.append(f"accuracy     {100 * accuracy:.1f} % balanced, on the other {others}")
+    lines.append(f"classifier   {figures['classifier']}")
+    return lines

@@ -1,4 +1,4 @@
-"""Preparation in C and in ONNX, run here: the same rasters as Python's, which is checked."""
+"""Preparation in C, run here: the same rasters as Python's, which is checked."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets.frames import FRAMES, gray_of_frame
 from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram
-from visionshare.export.onnx.model import OnnxProgram
-from visionshare.export.onnx.runtime import run_onnx
 from visionshare.export.toolchain import FLAGS, run_compiler
 from visionshare.machine.system import shared_library
 
-__all__ = [
-    "CompiledPreparation",
-    "check_onnx_preparation",
-    "check_preparation",
-    "frame_of_noise",
-]
+__all__ = ["CompiledPreparation", "check_preparation", "frame_of_noise"]
 
 # Frames of the self-test in each format; sides of their parts at most.
 _CHECKED, _SIDE = 8, 90
@@ -104,20 +97,3 @@ def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
             if not np.array_equal(image.reshape(size), expected):
                 raise ExportError(f"the C prepares a {kind} frame otherwise than Python")
     return _CHECKED * len(FRAMES)
-
-
-def check_onnx_preparation(classifier: CompactClassifier, program: OnnxProgram) -> int:
-    """Compare a model's preparation with Python's on pictures; return how many were compared."""
-    rng, pictures = np.random.default_rng(0), []
-    channels = 3 if classifier.picture_mode == "color" else 1
-    for _ in range(_CHECKED * len(FRAMES)):
-        height, width = (int(side) for side in rng.integers(1, _SIDE, 2))
-        planes = [frame_of_noise("gray", height, width, rng) for _ in range(channels)]
-        pictures.append(planes[0] if channels == 1 else np.stack(planes, axis=2))
-    made = run_onnx(program, pictures).images
-    shape = classifier.image_shape
-    for number, picture in enumerate(pictures):
-        expected = classifier.preprocessing.apply(picture, classifier.picture_size)
-        if made is None or not np.array_equal(made[number], expected.reshape(shape)):
-            raise ExportError("the ONNX model prepares a picture otherwise than Python")
-    return len(pictures)

@@ -15,12 +15,11 @@ from visionshare.errors import DataError, InputError
 from visionshare.files.fingerprints import array_fingerprint
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.learners import GreedyTL
-from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.sources import sources_family
 
-__all__ = ["ChosenFeature", "Task", "Transferred", "transfer", "transferability"]
+__all__ = ["ChosenFeature", "Task", "Transferred", "transfer"]
 
 NO_FEATURES = "none"
 
@@ -147,37 +146,3 @@ def _balanced_accuracy(
         return None
     right = model.predict(images, n_jobs) == np.asarray(names)[labels]
     return float(np.mean([right[labels == c].mean() for c in range(len(names))]))
-
-
-def transferability(
-    examples: ImageSet,
-    sources: list[LinearSource],
-    learner: GreedyTL,
-    task: Task | None = None,
-    draws: int = 10,
-    n_jobs: int = 1,
-) -> Transferability:
-    """Return which sources each class learns from; those of the class itself are excluded."""
-    task = task or Task()
-    scores = sources_family(sources, examples.images).fit(examples.images)
-    described = [scores.describe(j) for j in range(scores.n_features_)]
-    of = [str(d.get("class", d["output"])) for d in described]
-    names = [
-        c if of.count(c) == 1 else f"{d['name']}: {c}" for c, d in zip(of, described, strict=True)
-    ]
-    X = np.empty((len(examples), 0), np.float32)
-    if task.pool != NO_FEATURES:
-        pool = read_pool(FeaturePart(pool=task.pool), task.seed).fit(examples.images)
-        X = pool.transform(examples.images, None, n_jobs)
-    return leave_one_class_out(
-        X,
-        scores.transform(examples.images, None, n_jobs),
-        np.asarray(examples.classes)[examples.labels],
-        of,
-        source_names=names,
-        learner=learner,
-        positives=5 if task.positives is None else task.positives,
-        negatives=10 if task.negatives is None else task.negatives,
-        draws=draws,
-        random_state=task.seed,
-    )

@@ -1,107 +1,126 @@
-"""Pictures of single images in a report: mistakes, and explained ones."""
+"""Pictures in a report: mistakes, explained images, and what families show."""
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import Any
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier, Explanation, explain
-from visionshare.reports.overlays import marks, overlay_svg, png_source, rgb_picture
+from visionshare.classifier import CompactClassifier, explain
+from visionshare.generators.pictures import Seen, Tile
+from visionshare.reports.encoding import png_source, thumbnail_source
+from visionshare.reports.overlays import overlay_picture
 from visionshare.reports.results import Results
 
-__all__ = ["explained_images", "misclassified"]
+__all__ = ["explained_images", "family_pictures", "misclassified"]
 
-# The longer side of a picture in the page, at most; larger ones in color are JPEGs.
-_LARGEST, _PLAIN = 96, 40
-_FEATURES = 6
+# Features of an explained image, and the longer side of its picture.
+_FEATURES, _SIDE = 6, 300
+# Images that show what templates respond to: so many, and so many values of them, at most.
+_MOST_IMAGES, _MOST_VALUES = 500, 2**22
+# Colors of a small picture: a palette is a third of the bytes.
+_COLORS = 32
 
 
 def misclassified(results: Results, n: int = 100) -> list[dict[str, Any]]:
     """Return up to ``n`` misclassified images, the most confident first."""
-    # Each has a ``source``, the ``true`` and the ``predicted`` class, its ``confidence`` in
-    # percent and a ``name``.
     if results.images.ndim < 3:
         return []
     return [
-        {
-            "source": _source(results.images[i]),
-            "true": results.classes[results.labels[i]],
-            "predicted": results.classes[results.predictions[i]],
-            "confidence": 100 * results.confidences[i],
-            "name": results.name_of(i),
-        }
+        {"source": thumbnail_source(results.images[i]), **_described(results, i)}
         for i in results.mistakes[:n].tolist()
     ]
 
 
-def _source(image: np.ndarray) -> str:
-    """Return a small picture of an image as the source of an <img>."""
-    from PIL import Image
-
-    shown = rgb_picture(image)
-    if max(shown.shape[:2]) <= _PLAIN or image.shape[2:] != (3,):
-        gray = shown if image.shape[2:] == (3,) else shown[..., 0]
-        small = Image.fromarray(np.ascontiguousarray(gray))
-        if max(small.size) > _LARGEST:
-            small.thumbnail((_LARGEST, _LARGEST))
-        return png_source(np.asarray(small))
-    picture, data = Image.fromarray(shown), io.BytesIO()
-    picture.thumbnail((_LARGEST, _LARGEST))
-    picture.save(data, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(data.getvalue()).decode()
+def _described(results: Results, i: int) -> dict[str, Any]:
+    return {
+        "name": results.name_of(i),
+        "true": results.classes[results.labels[i]],
+        "predicted": results.classes[results.predictions[i]],
+        "confidence": 100 * results.confidences[i],
+    }
 
 
 def explained_images(
     classifier: CompactClassifier, results: Results, n: int = 8
 ) -> list[dict[str, Any]]:
     """Return explanations of a few images: the most confident mistakes, and right answers."""
-    if classifier.picture_size is None or not len(results):
+    if classifier.picture_size is None:
         return []
-    wrong = results.mistakes[: n // 2].tolist()
-    # One right answer of each class, then a second one.
-    right = np.flatnonzero(results.labels == results.predictions)
-    labels = results.labels[right]
-    turns = np.array([int(np.sum(labels[:i] == c)) for i, c in enumerate(labels[:2000].tolist())])
-    first = right[: len(turns)][np.lexsort((labels[: len(turns)], turns))]
-    return [
-        _explained(results, explain(classifier, results.images[i]), i)
-        for i in [*wrong, *first[: n - len(wrong)].tolist()]
-    ]
+    chosen = results.mistakes[: n // 2].tolist()
+    # Right answers, one of each class, then a second one.
+    right = np.flatnonzero(results.labels == results.predictions)[:2000]
+    of_class: dict[int, list[int]] = {}
+    for i, label in zip(right.tolist(), results.labels[right].tolist(), strict=True):
+        of_class.setdefault(label, []).append(i)
+    for turn in range(n):
+        chosen += [of_class[c][turn] for c in sorted(of_class) if turn < len(of_class[c])]
+    return [_explained(classifier, results, i) for i in chosen[:n]]
 
 
-def _explained(results: Results, said: Explanation, i: int) -> dict[str, Any]:
-    from markupsafe import Markup
-
+def _explained(classifier: CompactClassifier, results: Results, i: int) -> dict[str, Any]:
+    """Return what features add to the predicted class and to the true one, or to its rival."""
+    explanation = explain(classifier, results.images[i])
     k, true = int(results.predictions[i]), int(results.labels[i])
-    order = np.argsort(-said.scores, kind="stable").tolist()
     # A class that the classifier lacks has no score.
-    has_score = true != k and true < len(order)
-    rival = true if has_score else next(c for c in order if c != k)
-    name, evidence = said.classes[k], said.evidence
+    has_score = true != k and true < len(explanation.scores)
+    rival = true if has_score else explanation.rival(k)
+    evidence = explanation.evidence[[k, rival]]
+    shown = explanation.top_features(k, _FEATURES)
     features = [
         {
-            "rank": mark.rank,
-            "feature": f"{said.families[mark.feature]} {said.numbers[mark.feature]}",
-            "value": said.values[mark.feature],
-            "amounts": [evidence[k, mark.feature], evidence[rival, mark.feature]],
+            "rank": rank,
+            "feature": f"{explanation.families[j]} {explanation.numbers[j]}",
+            "value": explanation.values[j],
+            "amounts": evidence[:, j],
         }
-        for mark in marks(said, name, _FEATURES)
+        for rank, j in enumerate(shown, 1)
     ]
-    shown = [mark.feature for mark in marks(said, name, _FEATURES)]
-    rest = (
-        np.delete(evidence[[k, rival]], shown, axis=1).sum(axis=1) + said.base_evidence[[k, rival]]
+    scores = evidence.sum(axis=1) + explanation.base_evidence[[k, rival]]
+    drawing = overlay_picture(
+        results.images[i], explanation, explanation.classes[k], _FEATURES, _SIDE
     )
     return {
-        "drawing": Markup(overlay_svg(results.images[i], said, name, _FEATURES)),
-        "name": results.name_of(i),
-        "true": results.classes[true],
-        "predicted": results.classes[k],
+        **_described(results, i),
+        "source": png_source(drawing),
         "rival": results.classes[rival],
-        "confidence": 100 * results.confidences[i],
         "features": features,
-        "rest": rest,
-        "scores": evidence[[k, rival]].sum(axis=1) + said.base_evidence[[k, rival]],
+        "rest": scores - evidence[:, shown].sum(axis=1),
+        "scores": scores,
     }
+
+
+def family_pictures(
+    classifier: CompactClassifier, images: np.ndarray, called: str = "test images"
+) -> list[dict[str, Any]]:
+    """Return the pictures of a classifier's features by section, with a source for each tile."""
+    if len(images) == 0:
+        return []
+    n = min(_MOST_IMAGES, _MOST_VALUES // int(np.prod(classifier.image_shape)), len(images))
+    sample = images[np.linspace(0, len(images) - 1, max(1, n)).astype(int)]
+    pictures = classifier.family.pictures(Seen(sample, sample, called=called))
+    sections = []
+    for section in pictures.plates(range(1, classifier.n_features + 1)):
+        stacks = []
+        for stack in section.stacks:
+            rows = [
+                {"sources": [_tile_source(tile) for tile in row.tiles], "label": row.label}
+                for row in stack.rows
+            ]
+            stacks.append({"title": stack.title, "rows": rows})
+        sections.append({"heading": section.heading, "caption": section.caption, "stacks": stacks})
+    return sections
+
+
+def _tile_source(tile: Tile) -> str:
+    from matplotlib import colormaps
+
+    values = np.nan_to_num(np.asarray(tile.values, np.float64), posinf=0, neginf=0)
+    if not tile.signed:
+        few = _COLORS if values.ndim == 3 else None
+        return png_source(np.rint(255 * np.clip(values, 0, 1)).astype(np.uint8), few)
+    values = 0.5 + 0.5 * values / (float(np.abs(values).max(initial=0)) or 1.0)
+    if values.ndim == 3:
+        return png_source(np.rint(255 * values).astype(np.uint8))
+    colors: np.ndarray = colormaps["RdBu_r"](values, bytes=True)[..., :3]
+    return png_source(np.ascontiguousarray(colors))

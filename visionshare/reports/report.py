@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from visionshare.reports.results import Results
 __all__ = ["write_report"]
 
 _ORIGINS = {
-    "given": "The test images came with the data, apart from the training images.",
+    "given": "The data set's own test split.",
     "held out": (
         "They were drawn at random from each class before training, did not train, and were "
         "evaluated once."
@@ -31,9 +32,6 @@ _NO_TEST = (
     "No test figure: every image trained the classifier, and an error on images that were trained "
     "on says little about others. Give test images, or let some be held out."
 )
-
-# Rounds from which on the late ones are drawn once more, enlarged.
-_EARLY = 5
 
 
 def write_report(
@@ -63,24 +61,33 @@ def write_report(
     learning_curve : sequence of CurvePoint, optional
         Test errors after learning from fewer images.
     """
-    from importlib.resources import files
-
     from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
 
-    source = files("visionshare.reports").joinpath("report.html.j2").read_text("utf-8")
+    from visionshare.reports.figures import weights_by_class
+    from visionshare.reports.pictures import family_pictures
+
+    tested = results is not None and len(results) > 0
+    if results is not None and tested:
+        pictures = family_pictures(classifier, results.images)
+        test = _tested(classifier, results)
+    else:
+        shown = np.empty(0) if examples is None else examples
+        pictures = family_pictures(classifier, shown, "training images")
+        test = None
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    template = environment.from_string(source)
-    page = template.render(
+    source = files("visionshare.reports").joinpath("report.html.j2").read_text("utf-8")
+    page = environment.from_string(source).render(
         title=str(metrics.get("pipeline", "classifier")),
         classifier=classifier,
         notes=metrics.get("notes", []),
-        curves=_curves(classifier, learning_curve),
+        curves=list(map(Markup, _curves(classifier, learning_curve))),
         layers=classifier.layers,
-        plates=_plates(classifier, results, examples),
-        weights=_weights(classifier),
-        test=None if results is None or not len(results) else _tested(classifier, results),
+        pictures=pictures,
+        weights=Markup(weights_by_class(classifier)),
+        test=test,
         no_test=_NO_TEST,
         preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
@@ -90,41 +97,20 @@ def write_report(
     write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
 
 
-def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list[Any]:
-    from markupsafe import Markup
-
+def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list[str]:
+    """Return the drawings of errors and losses."""
     from visionshare.reports import figures
 
     drawn = []
     # A path of one step is a classifier without prefixes: there is no curve to draw.
     if len(classifier.path) > 1:
         drawn.append(figures.error_by_features(classifier))
-        if len(classifier.path) > _EARLY:
-            drawn.append(figures.error_by_features(classifier, late=True))
         if len({step.macs for step in classifier.path} - {0}) > 1:
             drawn.append(figures.error_by_cost(classifier))
         drawn.append(figures.loss_by_features(classifier))
     if len(points) > 1:
         drawn.append(figures.error_by_images(points))
-    return [Markup(svg) for svg in drawn]
-
-
-def _weights(classifier: CompactClassifier) -> Any:
-    from markupsafe import Markup
-
-    from visionshare.reports import figures
-
-    return Markup(figures.weights_by_class(classifier))
-
-
-def _plates(
-    classifier: CompactClassifier, results: Results | None, examples: np.ndarray | None
-) -> list[dict[str, Any]]:
-    from visionshare.reports import tiles
-
-    if results is not None and len(results):
-        return tiles.plates(classifier, results.images)
-    return [] if examples is None else tiles.plates(classifier, examples, "training images")
+    return drawn
 
 
 def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
@@ -132,50 +118,46 @@ def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
     from markupsafe import Markup
 
     from visionshare.reports import figures
+    from visionshare.reports import results as measures
     from visionshare.reports.pictures import explained_images, misclassified
-    from visionshare.reports.results import (
-        calibration,
-        error_interval,
-        figures_by_class,
-        most_confused,
-    )
 
-    low, high = error_interval(results.errors, len(results))
+    low, high = measures.error_interval(results.errors, len(results))
     return {
         "results": results,
         "origin": _ORIGINS[results.origin],
         "interval": (100 * low, 100 * high),
         "majority": results.classes[results.majority],
-        "by_class": figures_by_class(results),
-        "confused": most_confused(results),
+        "by_class": measures.figures_by_class(results),
+        "confused": measures.most_confused(results),
         "confusion": Markup(figures.confusion_matrix(results)),
         "calibration": Markup(figures.calibration_curve(results)),
-        "ece": 100 * calibration(results).ece,
+        "ece": 100 * measures.calibration(results).ece,
         "mean_confidence": 100 * float(results.confidences.mean()),
         "misclassified": misclassified(results),
         "explained": explained_images(classifier, results),
     }
 
 
-def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("features", f"{classifier.n_features:,}"),
-        ("parameters", f"{classifier.n_parameters:,}"),
-        ("multiply-accumulates per image", f"{classifier.macs:,}"),
-        ("bytes needed for prediction", f"{classifier.nbytes:,}"),
-    ]
+def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> dict[str, str]:
+    costs = {
+        "features": f"{classifier.n_features:,}",
+        "parameters": f"{classifier.n_parameters:,}",
+        "multiply-accumulates per image": f"{classifier.macs:,}",
+        "bytes needed for prediction": f"{classifier.nbytes:,}",
+    }
     for stage, seconds in metrics.get("seconds", {}).items():
-        rows.append((f"seconds of {stage}", f"{seconds:.1f}"))
+        costs[f"seconds of {stage}"] = f"{seconds:.1f}"
     if "peak_memory" in metrics:
-        rows.append(("peak memory of training", f"{metrics['peak_memory'] / 2**20:,.0f} MiB"))
-    return rows
+        costs["peak memory of training"] = f"{metrics['peak_memory'] / 2**20:,.0f} MiB"
+    return costs
 
 
-def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return nested values by their names with dots."""
+    flat: dict[str, str] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            rows += _flat(value, f"{before}{key}.")
+            flat |= _flat(value, f"{prefix}{key}.")
         else:
-            rows.append((f"{before}{key}", str(value)))
-    return rows
+            flat[f"{prefix}{key}"] = str(value)
+    return flat

@@ -121,27 +121,29 @@ class Results:
         InputError
             If the images do not fit the classifier, or there is not one class for each.
         """
-        known, given = class_names(classifier.classes_), label_array(truth, "truth").tolist()
-        # The label 1.0 is the class 1; the text "1" is it too.
-        index: dict[Any, int] = {label: i for i, label in enumerate(classifier.classes_.tolist())}
-        index |= {name: i for i, name in enumerate(known)}
-        others = sorted({str(label) for label in given if label not in index} - set(known))
+        known = class_names(classifier.classes_)
+        given = label_array(truth, "truth").tolist()
+        # 1) Number the classes. The label 1.0 is the class 1; the text "1" is it too.
+        numbers: dict[Any, int] = {label: i for i, label in enumerate(classifier.classes_.tolist())}
+        numbers |= {name: i for i, name in enumerate(known)}
+        others = sorted({str(label) for label in given if label not in numbers} - set(known))
         classes = (*known, *others)
-        index |= {name: len(known) + i for i, name in enumerate(others)}
+        numbers |= {name: i for i, name in enumerate(classes)}
+        labels = [numbers[c] if c in numbers else numbers[str(c)] for c in given]
+        # 2) Classify.
         if scores is None:
             scores = classifier.decision_function(images, n_jobs)
-        predicted = predict_labels(np.arange(len(known)), scores)
         probabilities = np.zeros((len(scores), len(classes)))
         probabilities[:, : len(known)] = classifier.probabilities(scores)
         return cls(
             images,
-            np.array([index[c] if c in index else index[str(c)] for c in given], np.int64),
-            predicted,
-            probabilities,
-            classes,
-            None if names is None else tuple(names),
-            origin,
-            source,
+            labels=np.array(labels, np.int64),
+            predictions=predict_labels(np.arange(len(known)), scores),
+            probabilities=probabilities,
+            classes=classes,
+            names=None if names is None else tuple(names),
+            origin=origin,
+            source=source,
         )
 
     def __len__(self) -> int:
@@ -193,7 +195,6 @@ class Results:
 
 def is_near_majority(errors: int, n: int, majority_error: float) -> bool:
     """Return whether an error is hardly less than that of always answering the commonest class."""
-    # It is where 95 % intervals do not tell the two apart, or nine in ten of its errors remain.
     if majority_error == 0:
         return errors > 0
     _, high = error_interval(errors, n)
@@ -253,15 +254,15 @@ class Calibration(NamedTuple):
 
 def calibration(results: Results, bins: int = 10) -> Calibration:
     """Return how well the probabilities of predicted classes are what they say."""
-    confidences, right = results.confidences, results.labels == results.predictions
+    confidences = results.confidences
+    right = results.labels == results.predictions
     which = np.clip((confidences * bins).astype(int), 0, bins - 1)
     counts = np.bincount(which, minlength=bins)
     with np.errstate(invalid="ignore"):
         confidence = np.bincount(which, confidences, bins) / counts
         accuracy = np.bincount(which, right, bins) / counts
-    held = counts > 0
-    distance = np.abs(confidence[held] - accuracy[held])
-    ece = float(np.sum(counts[held] * distance) / max(1, len(results)))
+    distance = np.nan_to_num(np.abs(confidence - accuracy))
+    ece = float(np.sum(counts * distance) / max(1, len(results)))
     return Calibration(np.linspace(0, 1, bins + 1), counts, confidence, accuracy, ece)
 
 
@@ -280,9 +281,13 @@ def most_confused(results: Results, n: int = 10) -> list[Confusion]:
     support = counts.sum(axis=1)
     wrong = counts - np.diag(np.diag(counts))
     order = np.argsort(-wrong.ravel(), kind="stable")[:n]
-    pairs = [divmod(int(i), len(counts)) for i in order if wrong.flat[i] > 0]
-    names = results.classes
+    pairs = [divmod(int(place), len(counts)) for place in order if wrong.flat[place] > 0]
     return [
-        Confusion(names[i], names[j], int(wrong[i, j]), float(wrong[i, j] / support[i]))
-        for i, j in pairs
+        Confusion(
+            results.classes[true],
+            results.classes[predicted],
+            int(wrong[true, predicted]),
+            float(wrong[true, predicted] / support[true]),
+        )
+        for true, predicted in pairs
     ]

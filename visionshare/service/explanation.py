@@ -48,7 +48,7 @@ def explanation_answer(said: Explanation, name: str | None, top: int) -> Explana
     rival = next(c for c in said.scores.argsort()[::-1].tolist() if c != k)
     names = [str(said.classes[c]) for c in (k, rival)]
     evidence, base = said.evidence[[k, rival]], said.base_evidence[[k, rival]]
-    chosen = said.strongest(name, top)
+    chosen = said.top_features(k, top)
 
     def sums(values: Any) -> _Sums:
         return dict(zip(names, map(_finite, values.tolist()), strict=True))

@@ -7,10 +7,8 @@ from visionshare.export.targets.figures import (
     TargetFigures,
     classify_on_core,
     measure,
-    parse_count,
 )
 from visionshare.export.targets.flash import FLASH_TARGET, flash_bytes
-from visionshare.export.targets.preparation import PreparationFigures, measure_preparation
 from visionshare.export.targets.sources import DeviceSources, device_sources
 from visionshare.export.targets.table import TARGETS, Target, find_target
 
@@ -21,7 +19,6 @@ __all__ = [
     "DeviceSources",
     "Limits",
     "Measured",
-    "PreparationFigures",
     "Target",
     "TargetFigures",
     "classify_on_core",
@@ -29,6 +26,4 @@ __all__ = [
     "find_target",
     "flash_bytes",
     "measure",
-    "measure_preparation",
-    "parse_count",
 ]

@@ -71,70 +71,75 @@ def compile_objects(
     """Compile every source and return the object files."""
     if optimize not in OPTIMIZATIONS:
         raise InputError("optimize", optimize, " or ".join(map(repr, OPTIMIZATIONS)))
-    shims = folder / "headers"
-    shims.mkdir()
+    headers = folder / "headers"
+    headers.mkdir()
     for name, text in _HEADERS.items():
-        (shims / name).write_text(text, encoding="ascii")
+        (headers / name).write_text(text, encoding="ascii")
     for name, text in sources.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    command = [
-        *zig(), "cc", *_of_target(target), OPTIMIZATIONS[optimize], "-isystem", str(shims),
-        "-ffunction-sections", "-fdata-sections", *flags,
-    ]  # fmt: skip
-    objects = []
-    for name in sorted(sources.files):
-        if name.endswith(".c"):
-            objects.append(folder / f"{name}.o")
-            _run([*command, "-c", str(folder / name), "-o", str(objects[-1])])
-    return objects
+    sections = ["-ffunction-sections", "-fdata-sections"]
+    options = [*_machine_flags(target), OPTIMIZATIONS[optimize], *sections, *flags]
+    return [
+        _compiled(folder / name, options) for name in sorted(sources.files) if name.endswith(".c")
+    ]
 
 
 def compile_and_link(
-    sources: DeviceSources, target: Target, optimize: str = "speed", flags: Sequence[str] = ()
+    sources: DeviceSources, target: Target, optimize: str = "speed"
 ) -> tuple[bytes, bytes]:
-    """Return a classifier linked with all that it calls."""
-    # And an object that holds its work's size. What is linked is what ``NAME_classify`` reaches,
-    # the compiler's own routines too.
-    size = _WORK_SIZE.format(name=sources.name)
+    """Return a linked classifier, and an object file that holds the size of its work."""
+    entry = f"{sources.name}_classify"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        objects = compile_objects(sources, target, folder, optimize, flags)
-        (folder / "work_size.c").write_text(size, encoding="ascii")
-        # ELF for every target: of WebAssembly an object of a PC of 32 bits, told what it computes.
-        wasm = target.machine == "wasm"
-        alone = f"-D{sources.name.upper()}_ONE_BY_ONE=1"
-        machine = ["-target", "x86-freestanding", alone] if wasm else _of_target(target)
-        _run(
-            [*zig(), "cc", *machine, *flags, "-isystem", str(folder / "headers"), "-c",
-             str(folder / "work_size.c"), "-o", str(folder / "work_size.o")]
-        )  # fmt: skip
-        (folder / "link.ld").write_text(_LINKER_SCRIPT, encoding="ascii")
-        linked, entry = folder / "linked", f"{sources.name}_classify"
+        objects = compile_objects(sources, target, folder, optimize)
+        # 1) The size of the work.
+        source = folder / "work_size.c"
+        source.write_text(_WORK_SIZE.format(name=sources.name), encoding="ascii")
+        machine = _machine_flags(target)
         if target.machine == "wasm":
-            link = [
-                "-Wl,--no-entry", f"-Wl,--export={entry}", "-Wl,--export=__heap_base",
-                "-Wl,--export=__stack_pointer", "-Wl,--strip-all",
-            ]  # fmt: skip
-        else:
-            link = [f"-Wl,-T,{folder / 'link.ld'}", f"-Wl,-e,{entry}"]
-        _run(
-            [*zig(), "cc", *_of_target(target), OPTIMIZATIONS[optimize], "-Wl,--gc-sections",
-             *link, *map(str, objects), "-o", str(linked)]
-        )  # fmt: skip
-        return linked.read_bytes(), (folder / "work_size.o").read_bytes()
+            # ELF for every target: an object of a PC of 32 bits, told what WebAssembly computes.
+            one_by_one = f"-D{sources.name.upper()}_ONE_BY_ONE=1"
+            machine = ["-target", "x86-freestanding", one_by_one]
+        work_size = _compiled(source, machine)
+        # 2) The program.
+        script = folder / "link.ld"
+        script.write_text(_LINKER_SCRIPT, encoding="ascii")
+        link = [f"-Wl,-T,{script}", f"-Wl,-e,{entry}"]
+        if target.machine == "wasm":
+            exports = (entry, "__heap_base", "__stack_pointer")
+            link = [f"-Wl,--export={symbol}" for symbol in exports]
+            link += ["-Wl,--no-entry", "-Wl,--strip-all"]
+        linked = folder / "linked"
+        options = [*_machine_flags(target), OPTIMIZATIONS[optimize], "-Wl,--gc-sections", *link]
+        _zig_cc([*options, *map(str, objects), "-o", str(linked)])
+        return linked.read_bytes(), work_size.read_bytes()
 
 
-def _of_target(target: Target) -> list[str]:
+def _machine_flags(target: Target) -> list[str]:
     # Loops stay loops: zig would otherwise add checks of undefined behavior.
     return ["-target", target.triple, f"-mcpu={target.cpu}", "-fno-sanitize=undefined"]
 
 
-def _run(command: list[str]) -> str:
+def _compiled(source: Path, options: list[str]) -> Path:
+    """Compile a source of a folder with headers; return the object file."""
+    made = source.with_name(source.name + ".o")
+    headers = ["-isystem", str(source.parent / "headers")]
+    _zig_cc([*options, *headers, "-c", str(source), "-o", str(made)])
+    return made
+
+
+def _zig_cc(arguments: list[str]) -> None:
+    """Run zig's clang."""
     try:
-        return subprocess.run(
-            command, check=True, capture_output=True, timeout=_SECONDS,
-            encoding="utf-8", errors="replace", env={**os.environ, "NO_COLOR": "1"},
-        ).stdout  # fmt: skip
+        subprocess.run(
+            [*zig(), "cc", *arguments],
+            check=True,
+            capture_output=True,
+            timeout=_SECONDS,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "NO_COLOR": "1"},
+        )
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or ["no message"]
         first = next((line for line in lines if "error:" in line), lines[0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +14,20 @@ from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 
-__all__ = ["EmulatedCore", "Run"]
+__all__ = ["UNTOUCHED", "EmulatedCore", "Run", "aligned"]
 
 _FLASH, _MEMORY = 0x08000000, 0x20000000
 _MEMORY_BYTES, _STACK_BYTES, _PAGE = 4 << 20, 1 << 18, 1 << 16
-# A stack is filled with it: what differs afterwards was written to.
-_UNTOUCHED = 0xA5
+#: A stack is filled with it: what differs afterwards was written to.
+UNTOUCHED = 0xA5
 # Enough for any classifier; one that has run away would never end.
 _MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
 _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
+# Registers of the three arguments, the first of them for the result too; of the stack, and of the
+# address to return to.
+_REGISTERS = {"arm": ("R0", "R1", "R2", "SP", "LR"), "riscv": ("A0", "A1", "A2", "SP", "RA")}
 
 
 class Run(NamedTuple):
@@ -35,18 +38,13 @@ class Run(NamedTuple):
     instructions: int
 
 
-@dataclass(frozen=True)
-class _Registers:
-    """Registers of the three arguments, the result and the stack; of the address to return to."""
-
-    arguments: tuple[int, int, int]
-    result: int
-    stack: int
-    back: int | None
+def aligned(address: int, size: int = 64) -> int:
+    """Return the next multiple of a size."""
+    return -(-address // size) * size
 
 
 class EmulatedCore:
-    """A linked classifier on an emulated core of Arm, RISC-V or a PC."""
+    """A linked classifier on an emulated core of Arm or RISC-V."""
 
     def __init__(
         self,
@@ -56,94 +54,91 @@ class EmulatedCore:
         work_bytes: int,
         counted: bool = True,
     ) -> None:
-        self._unicorn = unicorn = _require_unicorn()
-        self._sources, self._registers = sources, _registers(target)
-        self._core = core = self._new_core(target)
-        flash = -(-(image.flash + _PAGE) // _PAGE) * _PAGE
-        core.mem_map(_FLASH, flash)
-        core.mem_map(_MEMORY, _MEMORY_BYTES)
-        for address, content in image.pieces:
-            core.mem_write(address, content)
+        try:
+            self._unicorn = import_module("unicorn")
+        except ImportError:
+            message = "the package unicorn is not installed: pip install 'visionshare[edge]'"
+            raise ExportError(message) from None
+        self._sources = sources
+        constants = import_module(f"unicorn.{target.machine}_const")
+        prefix = f"UC_{target.machine.upper()}_REG_"
+        names = _REGISTERS[target.machine]
+        *self._arguments, self._stack, self._back = (getattr(constants, prefix + n) for n in names)
+        # 1) The program in flash; it returns to an address behind itself.
+        self._core = self._new_core(target)
+        flash = aligned(image.flash + _PAGE, _PAGE)
+        self._core.mem_map(_FLASH, flash)
+        self._core.mem_map(_MEMORY, _MEMORY_BYTES)
+        for address, content in image.sections:
+            self._core.mem_write(address, content)
+        thumb = 1 if target.machine == "arm" else 0
+        self._entry = image.entry | thumb
         self._stop = _FLASH + flash - 4096
-        self._thumb = 1 if target.machine == "arm" else 0
-        self._entry = image.entry | self._thumb
-        # Static variables, the caller's work, its image and its scores; at the end the stack.
-        starts = [_MEMORY + image.static_ram]
-        for size in (work_bytes, sources.image_bytes, 4 * sources.n_classes):
-            starts[-1] = -(-starts[-1] // 64) * 64
-            starts.append(starts[-1] + size)
-        self._work, self._image, self._scores, end = starts
+        self._return = self._stop | thumb
+        # 2) In memory: static variables, the caller's work, its image, its scores; then the stack.
+        self._work = aligned(_MEMORY + image.static_ram)
+        self._image = aligned(self._work + work_bytes)
+        self._scores = aligned(self._image + sources.image_bytes)
+        end = self._scores + 4 * sources.n_classes
         self._top = _MEMORY + _MEMORY_BYTES - 4096
         if end > self._top - _STACK_BYTES:
             raise ExportError(f"{end - _MEMORY:,} bytes of memory, more than are emulated")
-        core.mem_write(self._work, b"\xcd" * max(1, work_bytes))
-        core.mem_write(self._top - _STACK_BYTES, bytes([_UNTOUCHED]) * _STACK_BYTES)
+        self._core.mem_write(self._work, b"\xcd" * max(1, work_bytes))
+        self._core.mem_write(self._top - _STACK_BYTES, bytes([UNTOUCHED]) * _STACK_BYTES)
+        # 3) Counters.
         self._counters = np.zeros(6, np.uint64)
         self._counters[_LOWEST] = self._top
-        self._counters[_REGISTER] = self._registers.stack
+        self._counters[_REGISTER] = self._stack
         self._counters[_ADDRESS] = self._counters[_VALUE:].ctypes.data
-        self._counters[_CORE] = core._uch.value
+        self._counters[_CORE] = self._core._uch.value
         if counted:
             count, watch = _hooks()
-            self._add_hook(unicorn.UC_HOOK_CODE, count)
-            self._add_hook(unicorn.UC_HOOK_BLOCK, watch)
+            self._add_hook(self._unicorn.UC_HOOK_CODE, count)
+            self._add_hook(self._unicorn.UC_HOOK_BLOCK, watch)
 
     def classify(self, image: np.ndarray) -> Run:
         """Return label, scores and instructions of one image, of the type of the sources."""
-        core, registers, unicorn = self._core, self._registers, self._unicorn
+        core = self._core
         core.mem_write(self._image, np.ascontiguousarray(image).tobytes())
-        for register, value in zip(
-            registers.arguments, (self._image, self._work, self._scores), strict=True
-        ):
-            core.reg_write(register, value)
-        top = self._top
-        if registers.back is None:
-            top -= 8
-            core.mem_write(top, self._stop.to_bytes(8, "little"))
-        else:
-            core.reg_write(registers.back, self._stop | self._thumb)
-        core.reg_write(registers.stack, top)
+        addresses = (self._image, self._work, self._scores)
+        for register, address in zip(self._arguments, addresses, strict=True):
+            core.reg_write(register, address)
+        core.reg_write(self._back, self._return)
+        core.reg_write(self._stack, self._top)
         self._counters[_INSTRUCTIONS] = 0
         try:
             core.emu_start(self._entry, self._stop, timeout=_MICROSECONDS)
-        except unicorn.UcError as error:
+        except self._unicorn.UcError as error:
             raise ExportError(f"the emulated core stopped: {error}") from None
-        if core.reg_read(registers.stack) != top + (8 if registers.back is None else 0):
+        if core.reg_read(self._stack) != self._top:
             raise ExportError("the emulated core did not return")
-        scores = np.frombuffer(
-            bytes(core.mem_read(self._scores, 4 * self._sources.n_classes)), self._sources.score
-        )
-        label = int(core.reg_read(registers.result)) & 0xFFFFFFFF
-        return Run(label, scores, int(self._counters[_INSTRUCTIONS]))
+        scores = bytes(core.mem_read(self._scores, 4 * self._sources.n_classes))
+        label = int(core.reg_read(self._arguments[0])) & 0xFFFFFFFF
+        instructions = int(self._counters[_INSTRUCTIONS])
+        return Run(label, np.frombuffer(scores, self._sources.score), instructions)
 
     @property
     def stack_bytes(self) -> int:
         """Bytes of stack that the images until now have needed at most."""
         low = self._top - _STACK_BYTES
         stack = np.frombuffer(bytes(self._core.mem_read(low, _STACK_BYTES)), np.uint8)
-        touched = np.flatnonzero(stack != _UNTOUCHED)
+        touched = np.flatnonzero(stack != UNTOUCHED)
         written = _STACK_BYTES - touched[0] if len(touched) else 0
-        # Arrays may be in part unwritten; some processors write below their stack.
+        # Arrays may be in part unwritten.
         return int(max(written, self._top - int(self._counters[_LOWEST])))
 
     def _new_core(self, target: Target) -> Any:
         unicorn = self._unicorn
-        kinds = {
-            "arm": (unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS),
-            "riscv": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32),
-            "x86": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
-            "arm64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
-        }
-        core = unicorn.Uc(*kinds[target.machine])
-        if target.model is not None:
-            from unicorn import arm64_const, arm_const
+        if target.machine == "riscv":
+            return unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
+        from unicorn import arm_const
 
-            models = arm64_const if target.machine == "arm64" else arm_const
-            core.ctl_set_cpu_model(getattr(models, target.model))
-            if target.machine == "arm" and target.model != "UC_CPU_ARM_CORTEX_M0":
-                # The floating-point unit is off after a reset: on for everybody.
-                core.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
-                core.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
+        core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+        core.ctl_set_cpu_model(getattr(arm_const, str(target.model)))
+        if target.model != "UC_CPU_ARM_CORTEX_M0":
+            # The floating-point unit is off after a reset: on for everybody.
+            core.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
+            core.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
         return core
 
     def _add_hook(self, kind: int, function: Any) -> None:
@@ -152,10 +147,14 @@ class EmulatedCore:
 
         hook = uc_hook_h()
         status = uclib.uc_hook_add(
-            self._core._uch, ctypes.byref(hook), kind,
+            self._core._uch,
+            ctypes.byref(hook),
+            kind,
             ctypes.cast(function.address, ctypes.c_void_p),
-            ctypes.c_void_p(self._counters.ctypes.data), ctypes.c_uint64(1), ctypes.c_uint64(0),
-        )  # fmt: skip
+            ctypes.c_void_p(self._counters.ctypes.data),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+        )
         if status != self._unicorn.UC_ERR_OK:
             raise ExportError("this version of unicorn counts no instructions")
 
@@ -182,58 +181,3 @@ def _hooks() -> tuple[Any, Any]:
             counters[_LOWEST] = counters[_VALUE]
 
     return count, watch
-
-
-def _registers(target: Target) -> _Registers:
-    if target.machine == "arm":
-        from unicorn.arm_const import (
-            UC_ARM_REG_LR,
-            UC_ARM_REG_R0,
-            UC_ARM_REG_R1,
-            UC_ARM_REG_R2,
-            UC_ARM_REG_SP,
-        )
-
-        arguments = (UC_ARM_REG_R0, UC_ARM_REG_R1, UC_ARM_REG_R2)
-        return _Registers(arguments, UC_ARM_REG_R0, UC_ARM_REG_SP, UC_ARM_REG_LR)
-    if target.machine == "riscv":
-        from unicorn.riscv_const import (
-            UC_RISCV_REG_A0,
-            UC_RISCV_REG_A1,
-            UC_RISCV_REG_A2,
-            UC_RISCV_REG_RA,
-            UC_RISCV_REG_SP,
-        )
-
-        arguments = (UC_RISCV_REG_A0, UC_RISCV_REG_A1, UC_RISCV_REG_A2)
-        return _Registers(arguments, UC_RISCV_REG_A0, UC_RISCV_REG_SP, UC_RISCV_REG_RA)
-    if target.machine == "arm64":
-        from unicorn.arm64_const import (
-            UC_ARM64_REG_LR,
-            UC_ARM64_REG_SP,
-            UC_ARM64_REG_X0,
-            UC_ARM64_REG_X1,
-            UC_ARM64_REG_X2,
-        )
-
-        arguments = (UC_ARM64_REG_X0, UC_ARM64_REG_X1, UC_ARM64_REG_X2)
-        return _Registers(arguments, UC_ARM64_REG_X0, UC_ARM64_REG_SP, UC_ARM64_REG_LR)
-    from unicorn.x86_const import (
-        UC_X86_REG_RAX,
-        UC_X86_REG_RDI,
-        UC_X86_REG_RDX,
-        UC_X86_REG_RSI,
-        UC_X86_REG_RSP,
-    )
-
-    arguments = (UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX)
-    return _Registers(arguments, UC_X86_REG_RAX, UC_X86_REG_RSP, None)
-
-
-def _require_unicorn() -> Any:
-    try:
-        import unicorn
-    except ImportError:
-        message = "the package unicorn is not installed: pip install 'visionshare[edge]'"
-        raise ExportError(message) from None
-    return unicorn

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from visionshare.errors import BudgetError, InputError
+from visionshare.errors import BudgetError, ExportError, InputError
 from visionshare.export.targets.compiling import compile_and_link
 from visionshare.export.targets.emulation import EmulatedCore, Run
 from visionshare.export.targets.linked import read_image, symbol_size
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
-from visionshare.export.targets.webassembly import WasmCore
+from visionshare.export.targets.webassembly import WasmCore, section_sizes
 
-__all__ = ["Limits", "Measured", "TargetFigures", "classify_on_core", "measure", "parse_count"]
+__all__ = ["Limits", "Measured", "TargetFigures", "classify_on_core", "measure"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class TargetFigures:
     --------
     >>> figures = TargetFigures("cortex-m4", 9_000, 1_500, 200, 700_000, 710_000, 1_000, 8_000,
     ...     1_500, 100)
-    >>> figures.as_dict()["flash"]
+    >>> figures.flash
     9000
     """
 
@@ -60,10 +59,6 @@ class TargetFigures:
     constants: int
     work: int
     images: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -93,8 +88,7 @@ class Limits:
 
     Examples
     --------
-    >>> figures = TargetFigures("cortex-m4", 9_000, 1_500, 200, 700_000, 710_000, 1_000, 8_000,
-    ...     1_500, 100)
+    >>> figures = {"target": "cortex-m4", "flash": 9_000, "ram": 1_500}
     >>> Limits(flash=10_000).check(figures)
     >>> Limits(ram=1_024).check(figures)
     Traceback (most recent call last):
@@ -106,22 +100,26 @@ class Limits:
     ram: int | None = None
     instructions: int | None = None
 
-    def check(self, figures: TargetFigures) -> None:
+    def check(self, figures: Mapping[str, Any]) -> None:
         """Raise unless all figures are within their limits.
+
+        Parameters
+        ----------
+        figures : mapping
+            Those of a :class:`TargetFigures` by name.
 
         Raises
         ------
         BudgetError
             That names every figure that is not.
         """
-        values = asdict(self)
         beyond = [
-            f"{name} is {getattr(figures, name):,}, more than {limit:,}"
-            for name, limit in values.items()
-            if limit is not None and getattr(figures, name) > limit
+            f"{name} is {figures[name]:,}, more than {limit:,}"
+            for name, limit in vars(self).items()
+            if limit is not None and figures[name] > limit
         ]
         if beyond:
-            raise BudgetError(f"{figures.target}: {'; '.join(beyond)}")
+            raise BudgetError(f"{figures['target']}: {'; '.join(beyond)}")
 
 
 def measure(
@@ -144,24 +142,33 @@ def measure(
     ExportError
         If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
     """
-    images = _checked_images(sources, images)
+    _check_images(sources, images)
     linked, work = _linked(sources, target, optimize)
     core = _core(linked, sources, target, work, counted=True)
+    runs = _runs(core, sources, images)
     if isinstance(core, WasmCore):
-        code, constants = _wasm_sections(linked)
-        flash, ram = len(linked), core.static_bytes + work
+        code, constants = section_sizes(linked)
+        flash = len(linked)
+        ram = core.static_bytes + work
     else:
-        image = read_image(linked)
-        code, constants = image.code, image.constants
-        flash, ram = image.flash, image.static_ram + work
-    runs = [core.classify(one) for one in images]
-    _check_labels(runs, sources)
+        program = read_image(linked)
+        code, constants = program.code, program.constants
+        flash = program.flash
+        ram = program.static_ram + work
     counts = [run.instructions for run in runs]
     figures = TargetFigures(
-        target.name, flash, ram, core.stack_bytes, round(sum(counts) / len(counts)), max(counts),
-        code, constants, work, len(runs),
-    )  # fmt: skip
-    return Measured(figures, *_said(runs))
+        target=target.name,
+        flash=flash,
+        ram=ram,
+        stack=core.stack_bytes,
+        instructions=round(sum(counts) / len(counts)),
+        most_instructions=max(counts),
+        code=code,
+        constants=constants,
+        work=work,
+        images=len(runs),
+    )
+    return Measured(figures, *_labels_and_scores(runs))
 
 
 def classify_on_core(
@@ -178,12 +185,10 @@ def classify_on_core(
     ExportError
         If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
     """
-    images = _checked_images(sources, images)
+    _check_images(sources, images)
     linked, work = _linked(sources, target, optimize)
     core = _core(linked, sources, target, work, counted=False)
-    runs = [core.classify(one) for one in images]
-    _check_labels(runs, sources)
-    return _said(runs)
+    return _labels_and_scores(_runs(core, sources, images))
 
 
 def _linked(sources: DeviceSources, target: Target, optimize: str) -> tuple[bytes, int]:
@@ -200,68 +205,21 @@ def _core(
     return EmulatedCore(read_image(linked), sources, target, work, counted)
 
 
-def _checked_images(sources: DeviceSources, images: np.ndarray) -> np.ndarray:
-    images = np.asarray(images)
+def _check_images(sources: DeviceSources, images: np.ndarray) -> None:
     if images.dtype != sources.pixel or len(images) == 0 or images[0].size != sources.n_pixels:
         accepted = f"{sources.pixel} images of {sources.n_pixels} values"
         raise InputError("images", (images.shape, str(images.dtype)), accepted)
-    return images
 
 
-def _said(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels and scores of all images."""
-    return np.array([run.label for run in runs], np.int64), np.stack([run.scores for run in runs])
-
-
-def parse_count(text: str | int, argument: str = "count") -> int:
-    """Return a number that may end in k, M or G.
-
-    Raises
-    ------
-    InputError
-        If it is no such number of at least 1.
-
-    Examples
-    --------
-    >>> parse_count("1M"), parse_count("0.7 M"), parse_count("1_100_000")
-    (1000000, 700000, 1100000)
-    """
-    found = re.fullmatch(r"([0-9_]+(?:\.[0-9]+)?) ?([kKMG]?)", str(text).strip())
-    number = (
-        float(found[1]) * 1000 ** " kMG".index(found[2].replace("K", "k") or " ") if found else 0
-    )
-    if number < 1:
-        raise InputError(argument, text, "a number of at least 1, such as 1M or 700k")
-    return round(number)
-
-
-def _check_labels(runs: list[Run], sources: DeviceSources) -> None:
-    """Check that the function returns the place of its largest score."""
-    from visionshare.errors import ExportError
-
+def _runs(core: EmulatedCore | WasmCore, sources: DeviceSources, images: np.ndarray) -> list[Run]:
+    """Return what a core says of images; a label is the place of the largest score."""
+    runs = [core.classify(image) for image in images]
     for run in runs:
         if not 0 <= run.label < sources.n_classes or run.label != int(np.argmax(run.scores)):
             raise ExportError(f"{sources.name}_classify returned {run.label}, not the best class")
+    return runs
 
 
-def _wasm_sections(module: bytes) -> tuple[int, int]:
-    """Return the bytes of a module's code and data."""
-    sizes: Mapping[int, int] = dict(_sections(module))
-    return sizes.get(10, 0), sizes.get(11, 0)
-
-
-def _sections(module: bytes) -> list[tuple[int, int]]:
-    """Return number and bytes of each section of a module."""
-    at, found = 8, []
-    while at < len(module):
-        number, at = module[at], at + 1
-        size = shift = 0
-        while True:
-            byte, at = module[at], at + 1
-            size |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        found.append((number, size))
-        at += size
-    return found
+def _labels_and_scores(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.array([run.label for run in runs], np.int64)
+    return labels, np.stack([run.scores for run in runs])

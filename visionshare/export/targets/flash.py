@@ -42,7 +42,7 @@ class TableSize(NamedTuple):
 def flash_bytes(classifier: CompactClassifier) -> int:
     """Return the flash of a whole-number classifier on a Cortex-M4, code included.
 
-    It is what ``visionshare export --target cortex-m4 --max-flash`` counts, compiled for size;
+    It is what ``visionshare measure --target cortex-m4 --max-flash`` counts, compiled for size;
     where the packages ziglang and pyelftools are missing, :func:`estimated_flash`.
 
     Raises

@@ -18,7 +18,7 @@ class LinkedImage:
     """A linked program of bare metal."""
 
     entry: int
-    pieces: tuple[tuple[int, bytes], ...]
+    sections: tuple[tuple[int, bytes], ...]
     code: int
     constants: int
     variables: int
@@ -39,16 +39,17 @@ def read_image(content: bytes) -> LinkedImage:
     """Return the sections of an ELF file."""
     file = _elf(content)
     sizes = {".text": 0, ".rodata": 0, ".data": 0, ".bss": 0}
-    pieces = []
+    sections = []
     for section in file.iter_sections():
-        if not section["sh_flags"] & _ALLOCATED or not section["sh_size"]:
+        if not section["sh_flags"] & _ALLOCATED:
             continue
-        known = section.name in sizes
-        kind = section.name if known else ".data" if section["sh_flags"] & _WRITABLE else ".rodata"
+        kind = section.name
+        if kind not in sizes:
+            kind = ".data" if section["sh_flags"] & _WRITABLE else ".rodata"
         sizes[kind] += section["sh_size"]
-        if section["sh_type"] != "SHT_NOBITS":
-            pieces.append((section["sh_addr"], section.data()))
-    return LinkedImage(file["e_entry"], tuple(pieces), *sizes.values())
+        if section["sh_type"] != "SHT_NOBITS" and section["sh_size"]:
+            sections.append((section["sh_addr"], section.data()))
+    return LinkedImage(file["e_entry"], tuple(sections), *sizes.values())
 
 
 def symbol_size(content: bytes, name: str) -> int:

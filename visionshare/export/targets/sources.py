@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -60,10 +61,11 @@ def device_sources(classifier: CompactClassifier, program: CProgram) -> DeviceSo
     >>> sorted(device_sources(model, c_program(model)).files)
     ['classifier.c', 'classifier.h']
     """
-    pixels = 1
-    for side in classifier.image_shape:
-        pixels *= side
-    files = {name: program.files[name] for name in (f"{program.name}.c", f"{program.name}.h")}
     return DeviceSources(
-        program.name, files, program.pixel, pixels, len(classifier.classes_), program.score
+        program.name,
+        {name: program.files[name] for name in (f"{program.name}.c", f"{program.name}.h")},
+        program.pixel,
+        math.prod(classifier.image_shape),
+        len(classifier.classes_),
+        program.score,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
@@ -21,10 +20,10 @@ class Target:
     description : str
         What a reader knows it by.
     triple : str
-        Machine and binary interface, as clang says it; of the machine's own where empty.
+        Machine and binary interface, as clang says it.
     cpu : str
         Instructions that it has.
-    machine : {"arm", "riscv", "x86", "arm64", "wasm"}
+    machine : {"arm", "riscv", "wasm"}
         Instruction set, for the emulator.
     model : str, optional
         The emulator's name of the core.
@@ -50,14 +49,6 @@ _ESP32 = (
     "compiled for the ESP32-C3 (RISC-V, RV32IMC): clang here has no code for the Xtensa cores of "
     "the first ESP32"
 )
-
-
-def _host() -> Target:
-    arm = platform.machine() in ("aarch64", "arm64")
-    machine, cpu = ("arm64", "generic") if arm else ("x86", "x86_64")
-    triple = f"{'aarch64' if arm else 'x86_64'}-freestanding"
-    remark = "the instructions that every such processor has: no wide vectors"
-    return Target("host", "a PC of this machine's kind", triple, cpu, machine, None, remark)
 
 
 _HARD_FLOAT = "thumb-freestanding-eabihf"
@@ -92,7 +83,6 @@ TARGETS = {
             "wasm", "WebAssembly, of browsers and servers", "wasm32-freestanding", "generic",
             "wasm", None, "instructions are those of WebAssembly, not of a processor",
         ),
-        _host(),
     )
 }  # fmt: skip
 

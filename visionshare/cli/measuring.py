@@ -1,0 +1,293 @@
+"""Commands that say what a classifier costs: on cores and in other forms, and in Python."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from visionshare.cli.forms import Form, sample_images
+from visionshare.cli.listing import completes
+from visionshare.cli.options import Classifier, Jobs, Json
+from visionshare.cli.text import say
+from visionshare.errors import InputError
+from visionshare.errors.names import choices
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from visionshare.classifier import CompactClassifier
+    from visionshare.export import CProgram
+    from visionshare.export.targets import Limits
+
+__all__ = ["bench", "measure"]
+
+# Most images of a timed batch, and most of their bytes.
+_MOST_IMAGES, _MOST_BYTES = 4096, 1 << 28
+# Images that an emulated core classifies: each takes a second.
+_N_ON_CORE = 100
+
+
+@dataclass(frozen=True)
+class CoreOptions:
+    """Core."""
+
+    count: Annotated[int, typer.Option(help="Number of images at most.")] = _N_ON_CORE
+    optimize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Compile for size (default with --max-flash), speed (default otherwise) or "
+            "more-speed.",
+        ),
+    ] = None
+    max_flash: Annotated[
+        str | None, typer.Option(metavar="SIZE", help='Fail if flash is more, such as "10KiB".')
+    ] = None
+    max_ram: Annotated[
+        str | None, typer.Option(metavar="SIZE", help='Fail if memory is more, such as "2KiB".')
+    ] = None
+    max_instructions: Annotated[
+        str | None,
+        typer.Option(metavar="COUNT", help='Fail if an image takes more on average, such as "1M".'),
+    ] = None
+
+    def limits(self) -> Limits:
+        """Return the limits of all figures, checked."""
+        from visionshare.cli.quantities import count_of
+        from visionshare.export.targets import Limits
+        from visionshare.machine.resources import parse_size
+
+        flash, ram, instructions = self.max_flash, self.max_ram, self.max_instructions
+        return Limits(
+            None if flash is None else parse_size(flash, "--max-flash"),
+            None if ram is None else parse_size(ram, "--max-ram"),
+            None if instructions is None else count_of(instructions, "--max-instructions"),
+        )
+
+    def optimization(self) -> str:
+        """Return what is compiled for, checked."""
+        from visionshare.export.targets import OPTIMIZATIONS
+
+        chosen = self.optimize or ("speed" if self.max_flash is None else "size")
+        if chosen not in OPTIMIZATIONS:
+            raise InputError("--optimize", chosen, choices(chosen, OPTIMIZATIONS))
+        return chosen
+
+
+def measure(
+    classifier: Classifier,
+    images: Annotated[
+        str | None,
+        typer.Argument(
+            help="Labeled images: a name of the catalog, a folder or a file; bundled digits, "
+            "without their labels, when omitted.",
+            autocompletion=completes("datasets"),
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="c, compiled here; onnx, in onnxruntime; or an emulated core: cortex-m0plus, "
+            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc or wasm.",
+            autocompletion=completes("targets", paths=False),
+        ),
+    ] = "c",
+    *,
+    form: Form,
+    core: CoreOptions,
+    as_json: Json = False,
+) -> None:
+    """Measure an exported classifier: its errors, bytes, and instructions on a core.
+
+    Example: visionshare measure out/digits/classifier.safetensors digits
+
+    Example: visionshare measure CLASSIFIER digits --target onnx
+
+    Example: visionshare measure CLASSIFIER --target cortex-m4 --max-flash 16KiB
+
+    Beyond a limit the figures are written, and the exit code is 2.
+    """
+    from visionshare.export.targets import TARGETS
+
+    known = ("c", "onnx", *TARGETS)
+    if target not in known:
+        raise InputError("--target", target, choices(target, known))
+    if core.count < 1:
+        raise InputError("--count", core.count, "an integer of at least 1")
+    optimize, limits = core.optimization(), core.limits()
+    on_core = target in TARGETS
+    if not on_core:
+        for name, value in vars(core).items():
+            if value != getattr(CoreOptions, name):
+                option = "--" + name.replace("_", "-")
+                raise InputError(option, value, "nothing without a core in --target")
+    form.check(target == "onnx")
+    model = form.load(classifier)
+    if target == "onnx":
+        figures = _in_onnx(model, form, images)
+    elif target == "c":
+        figures = _in_c(model, form, images)
+    else:
+        figures = _on_core(model, form, images, target, optimize, core.count)
+    say(json.dumps(figures) if as_json else "\n".join(_lines(figures)))
+    if on_core:
+        limits.check(figures)
+
+
+def _in_onnx(model: CompactClassifier, form: Form, source: str | None) -> dict[str, Any]:
+    """Return figures of the ONNX model, run here."""
+    from visionshare.export import run_onnx
+
+    program = form.onnx_program(model)
+    images, truth = sample_images(model, program.pixel, source, form.data)
+    labels = run_onnx(program, images).labels
+    figures = {"target": "onnx", "bytes": len(program.content), "opset": program.opset}
+    return figures | _compared(model, images, truth, labels)
+
+
+def _in_c(model: CompactClassifier, form: Form, source: str | None) -> dict[str, Any]:
+    """Return figures of the C, compiled for this machine."""
+    from visionshare.classifier import EarlyExit
+    from visionshare.export import object_size
+    from visionshare.export.compiled import CompiledClassifier
+    from visionshare.export.library_cache import cached_library
+
+    exported, program = form.c_program(model)
+    images, truth = sample_images(model, program.pixel, source, form.data)
+    compiled = CompiledClassifier(exported, program, cached_library(program))
+    size = object_size(program)
+    figures = {
+        "target": "c",
+        "arithmetic": _arithmetic(program),
+        "tables": _tables(exported, program),
+        "flash": None if size is None else size.constant,
+        "ram": program.ram + (0 if size is None else size.variable),
+    }
+    ours = EarlyExit(model) if form.early_exit else model
+    return figures | _compared(ours, images, truth, compiled.predict(images))
+
+
+def _on_core(
+    model: CompactClassifier,
+    form: Form,
+    source: str | None,
+    target: str,
+    optimize: str,
+    count: int,
+) -> dict[str, Any]:
+    """Return figures of the C on an emulated core."""
+    import numpy as np
+
+    from visionshare.export.targets import device_sources, find_target, measure
+
+    exported, program = form.c_program(model)
+    images, truth = sample_images(model, program.pixel, source, form.data, count)
+    core = find_target(target)
+    measured = measure(device_sources(exported, program), core, images, optimize)
+    figures = {
+        "target": core.name,
+        "description": core.description,
+        "arithmetic": _arithmetic(program),
+        "tables": _tables(exported, program),
+        "optimize": optimize,
+        **vars(measured.figures),
+    }
+    if program.reference is not None:
+        expected = program.reference(images)
+        figures["different_scores"] = int(np.sum((measured.scores != expected).any(axis=1)))
+    figures |= _compared(model, images, truth, model.classes_[measured.labels])
+    return figures | {"remark": core.remark}
+
+
+def _arithmetic(program: CProgram) -> str:
+    return "integers" if program.score == "int32" else "floats"
+
+
+def _tables(model: CompactClassifier, program: CProgram) -> str:
+    """Return what the tables of a program hold."""
+    bits = model.metadata.get("quantized_bits")
+    return program.quantize if bits is None else f"int{bits}"
+
+
+def _compared(
+    model: Any, images: np.ndarray, truth: np.ndarray | None, labels: np.ndarray
+) -> dict[str, Any]:
+    """Return how many labels differ from Python's, and the errors of both."""
+    import numpy as np
+
+    ours = model.predict(images)
+    figures = {"images": len(images), "different_labels": int(np.sum(ours != labels))}
+    if truth is not None:
+        right = model.classes_[truth]
+        figures["errors"] = int(np.sum(labels != right))
+        figures["errors_in_python"] = int(np.sum(ours != right))
+    return figures
+
+
+def _lines(figures: dict[str, Any]) -> list[str]:
+    """Return figures as lines of a name and a value."""
+    n = figures["images"]
+    texts = {
+        "flash": "{:,} bytes of code and tables",
+        "ram": "{:,} bytes",
+        "stack": "{:,} bytes at most",
+        "bytes": "{:,}",
+        "instructions": "{:,} per image on average",
+        "most_instructions": "{:,} at most",
+        "different_labels": f"{{}} of {n}, compared with Python",
+        "different_scores": f"{{}} of {n}, compared with Python",
+        "errors": f"{{}} of {n}",
+        "errors_in_python": f"{{}} of {n}",
+    }
+    lines = []
+    for name, value in figures.items():
+        shown = "unknown" if value is None else texts.get(name, "{}").format(value)
+        if shown:
+            lines.append(f"{name.replace('_', ' '):18} {shown}")
+    return lines
+
+
+def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
+    """Time a classifier on random images: one by one, and in batches.
+
+    Example: visionshare bench out/digits/classifier.safetensors
+    """
+    import time
+
+    import numpy as np
+
+    from visionshare import load
+    from visionshare.machine.resources import resolve_jobs
+
+    model = load(classifier)
+    threads = resolve_jobs(jobs, "--jobs")
+    n = min(_MOST_IMAGES, max(1, _MOST_BYTES // math.prod(model.image_shape)))
+    images = np.random.default_rng(0).integers(0, 256, (n, *model.image_shape), dtype=np.uint8)
+
+    def seconds(part: np.ndarray, repetitions: int) -> float:
+        """Return the median time of a call, after one that compiles."""
+        times = []
+        for _ in range(repetitions + 1):
+            start = time.perf_counter()
+            model.decision_function(part, threads)
+            times.append(time.perf_counter() - start)
+        return float(np.median(times[1:]))
+
+    figures = {
+        "microseconds_one_image": 1e6 * seconds(images[0], 500),
+        "images_per_second_in_batches": n / seconds(images, 5),
+        "threads": threads,
+        "macs": model.macs,
+    }
+    if as_json:
+        say(json.dumps(figures))
+        return
+    say(f"one image          {figures['microseconds_one_image']:.0f} µs")
+    say(f"in batches         {figures['images_per_second_in_batches']:,.0f} images per second")
+    say(f"threads            {threads}")
+    say(f"macs per image     {model.macs:,}")

@@ -59,7 +59,7 @@ class _SharedHelp:
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, each group of options under its heading."""
-        sections: dict[str, list[Any]] = {}
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is None:
@@ -77,6 +77,8 @@ class _SharedHelp:
 def _write_sections(formatter: Any, sections: dict[str, list[Any]]) -> None:
     """Write lists of names and explanations, each under its heading."""
     for heading, records in sections.items():
+        if not records:
+            continue
         with formatter.section(heading):
             formatter.write_dl(records)
 

@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits
 
 from visionshare import CompactClassifier, RandomFourier, ShareBoost
 from visionshare.classifier import EarlyExit, ExitRule, learn_exit_rule, load
-from visionshare.classifier.exit_learning import ExitCandidates
-from visionshare.classifier.exit_plan import expected_harm
+from visionshare.classifier.exit_learning import candidate_rounds, expected_harm, planner
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.classifier.file_format import FORMAT, FORMAT_VERSION
 from visionshare.errors import ClassifierFileError, InputError
@@ -125,7 +124,8 @@ def test_a_larger_tolerance_costs_less(trained) -> None:
 def test_a_margin_is_the_best_of_all(trained) -> None:
     classifier, images, labels = trained
     values = classifier.family.transform(images[:150])
-    plan = ExitCandidates(classifier, values, labels[:150]).plan([2, 6, 10])
+    candidates = candidate_rounds(classifier, values, labels[:150])
+    plan = planner(classifier, candidates, 150)([2, 6, 10])
     price = 3 * plan.costs[-1]
 
     def total(margins: list[float]) -> float:

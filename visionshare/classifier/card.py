@@ -64,13 +64,29 @@ def model_card(
     3.00 % of the test images are misclassified (3 of 100).
     """
     figures = dict(figures or {})
-    metadata = classifier.metadata
-    recipe = metadata.get("recipe")
+    # 1) What it was trained on: the name of a folder, not where it was.
+    recipe = classifier.metadata.get("recipe")
     source = recipe.get("data", {}).get("source") if isinstance(recipe, Mapping) else None
     data = os.path.basename(source.rstrip("/\\")) if isinstance(source, str) else None
-    named = list(class_names(classifier.classes[:_NAMED]))
-    n_more = len(classifier.classes) - len(named)
-    rate = _error_rate(figures)
+    n_images = figures.get("train_images")
+    # 2) How often it errs.
+    errors, n_test = figures.get("test_errors"), figures.get("test_images")
+    evaluation = "No error was measured."
+    accuracy = None
+    if errors is not None and n_test:
+        if not 0 <= errors <= n_test:
+            given = f"{errors} errors of {n_test}"
+            raise InputError("figures", given, "at most as many errors as images")
+        counts = f"({errors:,} of {n_test:,})"
+        evaluation = f"{100 * errors / n_test:.2f} % of the test images are misclassified {counts}."
+        if figures.get("test_origin") == "held out":
+            evaluation += " They were kept aside before training."
+        accuracy = round(1 - errors / n_test, 6) if data else None
+    # 3) Its classes and its images.
+    n_more = max(0, len(classifier.classes) - _NAMED)
+    calibration = f"at temperature {classifier.temperature:.3g}"
+    if classifier.temperature == 1.0:
+        calibration = "that were not calibrated"
     card = _template().render(
         name=name,
         file=file,
@@ -80,55 +96,24 @@ def model_card(
         macs=classifier.macs,
         nbytes=classifier.nbytes,
         parameters=classifier.n_parameters,
-        classes=named,
+        classes=list(class_names(classifier.classes[:_NAMED])),
         more_classes=f" and {n_more} more" if n_more else "",
-        input=_input(classifier),
-        calibration=_calibration(classifier),
-        # The name of a folder, not where it was.
+        input=_input(classifier.image_shape),
+        calibration=calibration,
         data=data,
-        fingerprint=metadata.get("training_data"),
-        training_images=_count(figures.get("train_images"), " ({:,} images)"),
-        accuracy=None if rate is None or not data else round(1 - rate, 6),
-        evaluation=_evaluation(figures, rate),
+        fingerprint=classifier.metadata.get("training_data"),
+        training_images=f" ({n_images:,} images)" if isinstance(n_images, int) else "",
+        accuracy=accuracy,
+        evaluation=evaluation,
     )
     return without_controls(card)
 
 
-def _error_rate(figures: Mapping[str, Any]) -> float | None:
-    errors, n = figures.get("test_errors"), figures.get("test_images")
-    if errors is None or not n:
-        return None
-    if not 0 <= errors <= n:
-        raise InputError("figures", f"{errors} errors of {n}", "at most as many errors as images")
-    return float(errors) / float(n)
-
-
-def _evaluation(figures: Mapping[str, Any], rate: float | None) -> str:
-    if rate is None:
-        return "No error was measured."
-    counts = f"({figures['test_errors']:,} of {figures['test_images']:,})"
-    origin = (
-        " They were kept aside before training." if figures.get("test_origin") == "held out" else ""
-    )
-    return f"{100 * rate:.2f} % of the test images are misclassified {counts}.{origin}"
-
-
-def _input(classifier: CompactClassifier) -> str:
-    shape = classifier.image_shape
+def _input(shape: tuple[int, ...]) -> str:
     if len(shape) == 1:
         return f"vectors of {shape[0]} numbers"
     kind = {(): "gray", (1,): "gray", (3,): "color"}.get(shape[2:], f"{shape[-1]} channels")
     return f"{shape[0]}×{shape[1]} pixels, {kind}"
-
-
-def _calibration(classifier: CompactClassifier) -> str:
-    if classifier.temperature == 1.0:
-        return "that were not calibrated"
-    return f"at temperature {classifier.temperature:.3g}"
-
-
-def _count(n: Any, text: str) -> str:
-    return text.format(n) if isinstance(n, int) else ""
 
 
 def _code(text: object) -> str:

@@ -110,16 +110,18 @@ class EarlyExit:
             )
             raise InputError("exit_rule", None, accepted)
         check_rule(rule, len(classifier.path))
-        self.classifier, self.rule = classifier, rule
+        self.classifier = classifier
+        self.rule = rule
         self.classes_ = classifier.classes_
         steps = [classifier.path[t - 1] for t in rule.rounds]
-        tables = [(step.weights, step.intercept) for step in steps]
-        tables.append((classifier.weights, classifier.intercept))
         ends = [0, *(step.n_features for step in steps), classifier.n_features]
-        margins: list[float | None] = [*rule.margins, None]
-        self.stages = tuple(
-            ExitStage(classifier.family.take(np.arange(a, b)), *table, margin)
-            for (a, b), table, margin in zip(pairwise(ends), tables, margins, strict=True)
+        families = [classifier.family.take(np.arange(*span)) for span in pairwise(ends)]
+        self.stages = (
+            *(
+                ExitStage(family, step.weights, step.intercept, margin)
+                for family, step, margin in zip(families, steps, rule.margins, strict=False)
+            ),
+            ExitStage(families[-1], classifier.weights, classifier.intercept, None),
         )
         costs = [int(stage.family.macs()) + stage.weights.size for stage in self.stages]
         self.costs = np.cumsum(costs)
@@ -140,10 +142,11 @@ class EarlyExit:
         return scores, stops
 
     def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        remaining = np.arange(len(images))
-        values = np.empty((len(images), 0), np.float32)
         final_scores = np.empty((len(images), len(self.classes_)), np.float32)
         stops = np.full(len(images), len(self.stages) - 1)
+        # The images that have not stopped, and their features so far.
+        remaining = np.arange(len(images))
+        values = np.empty((len(images), 0), np.float32)
         for number, stage in enumerate(self.stages):
             rest = images if len(remaining) == len(images) else images[remaining]
             values = np.hstack([values, stage.family.transform(rest, None, n_jobs)])
@@ -151,9 +154,10 @@ class EarlyExit:
             final_scores[remaining] = scores
             if stage.margin is None:
                 break
-            continues = ~(score_margins(scores) >= stage.margin)
-            stops[remaining[~continues]] = number
-            remaining, values = remaining[continues], values[continues]
+            stop = score_margins(scores) >= stage.margin
+            stops[remaining[stop]] = number
+            remaining = remaining[~stop]
+            values = values[~stop]
             if len(remaining) == 0:
                 break
         return final_scores, stops
@@ -197,11 +201,10 @@ class EarlyExit:
         """
         numbers = true_numbers(labels, images, self.classes_)
         scores, stops = self.run(images, n_jobs)
-        wrong = np.argmax(scores, axis=1) != numbers
         counts = np.bincount(stops, minlength=len(self.stages))
         return ExitFigures(
-            int(wrong.sum()),
-            float(self.costs[stops].mean()),
-            int(self.costs[-1]),
-            tuple((counts / len(stops)).tolist()),
+            errors=int(np.sum(np.argmax(scores, axis=1) != numbers)),
+            average_macs=float(self.costs[stops].mean()),
+            max_macs=int(self.costs[-1]),
+            stage_fractions=tuple((counts / len(stops)).tolist()),
         )

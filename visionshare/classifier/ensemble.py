@@ -52,57 +52,71 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     >>> averaged([one, other]).decision_function(np.array([[3.0, 1.0]])).tolist()
     [[1.5, 2.5]]
     """
+    # 1) Members fit each other.
     members = list(classifiers)
     if not members:
         raise InputError("classifiers", "none", "one classifier or more")
-    first, n = members[0], len(members)
+    first = members[0]
     for other in members[1:]:
         if not np.array_equal(other.classes_, first.classes_):
             raise InputError("classifiers", other.classes_.tolist(), f"{first.classes_.tolist()}")
         if other.image_shape != first.image_shape or other.preprocessing != first.preprocessing:
             raise InputError("classifiers", "other images", "images of one shape and preprocessing")
     values = _common_values(members)
-    if n == 1:
+    if len(members) == 1:
         return first
-    family = UnionOfFamilies.of([c.family for c in members])
-    divisor = 1 if all(map(_is_whole, members)) else n
-    weights = np.concatenate([c.weights for c in members], axis=1) / np.float32(divisor)
-    total = np.stack([c.intercept for c in members]).sum(axis=0, dtype=np.float64)
+    # 2) All features side by side, and the mean of the scores: the sum, where scores are whole.
+    family = UnionOfFamilies.of([one.family for one in members])
+    divisor = 1 if all(map(_is_whole, members)) else len(members)
+    weights = np.concatenate([one.weights for one in members], axis=1) / np.float32(divisor)
+    total = np.sum([one.intercept for one in members], axis=0, dtype=np.float64)
     intercept = np.asarray(total / divisor, np.float32)
-    temperature = sum(c.temperature for c in members) / divisor
-    steps = [c.path[-1] for c in members if c.path]
-    loss, error = (
-        float(np.mean(v)) if v else 0.0
-        for v in ([s.loss for s in steps], [s.train_error for s in steps])
+    # 3) One step of learning.
+    steps = [one.path[-1] for one in members if one.path]
+    step = PathStep.whole(
+        weights,
+        intercept,
+        family_macs=int(family.macs()),
+        loss=_mean([step.loss for step in steps]),
+        train_error=_mean([step.train_error for step in steps]),
+        validation_error=None,
+        seconds=sum(step.seconds for step in steps),
     )
-    seconds = sum(s.seconds for s in steps)
-    macs = int(family.macs())
-    step = PathStep.whole(weights, intercept, macs, loss, error, None, seconds)
-    metadata = {**first.metadata, "members": n}
     return replace(
-        first, family=family, weights=weights, intercept=intercept, temperature=temperature,
-        path=(step,), metadata=metadata, exit_rule=None, values=values,
-    )  # fmt: skip
+        first,
+        family=family,
+        weights=weights,
+        intercept=intercept,
+        temperature=sum(one.temperature for one in members) / divisor,
+        path=(step,),
+        metadata={**first.metadata, "members": len(members)},
+        exit_rule=None,
+        values=values,
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else 0.0
 
 
 def _common_values(members: Sequence[CompactClassifier]) -> TrainingValues | None:
     """Return the values that all members were trained on; those of numbers may differ."""
-    first, *others = (member.values for member in members)
-    if first is None or any(other is None for other in others):
+    known = [one.values for one in members if one.values is not None]
+    if len(known) < len(members):
         return None
-    known = [first, *(other for other in others if other is not None)]
+    first = known[0]
     if any((one.kind, one.arrays) != (first.kind, first.arrays) for one in known):
         raise InputError("classifiers", "other images", "training images of one kind of values")
     if first.arrays != "numbers" and any(one != first for one in known):
         ranges = [one.range for one in known]
         raise InputError("classifiers", ranges, "training images of one range of values")
-    low, high = min(one.low for one in known), max(one.high for one in known)
+    low = min(one.low for one in known)
+    high = max(one.high for one in known)
     return replace(first, low=low, high=high)
 
 
 def _is_whole(classifier: CompactClassifier) -> bool:
     """Return whether scores are whole numbers."""
-    return classifier.family.in_whole_numbers and all(
-        np.array_equal(numbers, np.rint(numbers))
-        for numbers in (classifier.weights, classifier.intercept)
-    )
+    numbers = (classifier.weights, classifier.intercept)
+    whole = all(np.array_equal(one, np.rint(one)) for one in numbers)
+    return whole and classifier.family.in_whole_numbers

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from numbers import Integral, Real
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.classifier.exit_plan import CandidateRound, ExitPlan
 from visionshare.classifier.exit_rule import ExitRule, score_margins, true_numbers
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["ExitCandidates", "check_exit_options", "exit_rule_of_values", "learn_exit_rule"]
+__all__ = ["check_exit_options", "exit_rule_of_values", "learn_exit_rule"]
 
+# Rounds that are tried: early ones are dense, later ones sparse.
 _CANDIDATES = 24
+# Sweeps over the margins of all rounds, and steps of the bisection of the price of an error.
+_SWEEPS, _PRICES = 8, 16
+_LARGEST_PRICE = 60.0
 
 
 def learn_exit_rule(
@@ -61,7 +65,7 @@ def learn_exit_rule(
     Returns
     -------
     ExitRule
-        Of no round if none saves anything.
+        Without rounds if no round would save anything.
 
     Raises
     ------
@@ -88,7 +92,6 @@ def learn_exit_rule(
     """
     check_exit_options(tolerance, stages)
     true_numbers(labels, images, classifier.classes_)
-    _check_path(classifier)
     values = classifier.family.transform(classifier.rasters(images), None, n_jobs)
     return exit_rule_of_values(classifier, values, labels, tolerance=tolerance, stages=stages)
 
@@ -101,35 +104,34 @@ def exit_rule_of_values(
     tolerance: float = 5e-4,
     stages: int = 6,
 ) -> ExitRule:
-    """Learn from features where images may stop, see :func:`learn_exit_rule`."""
+    """Learn from features (m, n_features) where images may stop, see :func:`learn_exit_rule`."""
     check_exit_options(tolerance, stages)
-    _check_path(classifier)
-    candidates = ExitCandidates(classifier, values, labels)
-    chosen: list[int] = []
-    margins: list[float] = []
-    cost = candidates.plan([]).mean_cost([])
-    while len(chosen) < stages:
-        trials = []
-        for added in range(len(candidates.rounds)):
-            if added not in chosen:
-                indices = sorted([*chosen, added])
-                plan = candidates.plan(indices)
-                best = plan.best_margins(float(tolerance))
-                trials.append((plan.mean_cost(best), indices, best))
-        if not trials:
-            break
-        least, indices, best = min(trials, key=lambda trial: (trial[0], trial[1]))
-        if not least < cost:
-            break
-        cost, chosen, margins = least, indices, best
-    rounds = [candidates.rounds[i].number for i in chosen]
-    used = [(t, margin) for t, margin in zip(rounds, margins, strict=True) if margin < np.inf]
-    return ExitRule(tuple(t for t, _ in used), tuple(margin for _, margin in used))
-
-
-def _check_path(classifier: CompactClassifier) -> None:
     if not classifier.path:
         raise InputError("classifier", "no learning path", "a classifier that keeps its path")
+    candidates = candidate_rounds(classifier, values, labels)
+    plan_of = planner(classifier, candidates, len(values))
+    chosen: list[int] = []
+    margins: list[float] = []
+    cost = plan_of([]).mean_cost([])
+    while len(chosen) < stages:
+        # 1) Add each round that is left, with the best margins of all.
+        trials = []
+        for added in range(len(candidates)):
+            if added not in chosen:
+                indices = sorted([*chosen, added])
+                plan = plan_of(indices)
+                best = plan.best_margins(float(tolerance))
+                trials.append((plan.mean_cost(best), indices, best))
+        # 2) Keep the one that saves most; stop where none saves anything.
+        least, indices, best = min(trials, default=(cost, [], []), key=lambda trial: trial[:2])
+        if not least < cost:
+            break
+        cost = least
+        chosen = indices
+        margins = best
+    rounds = [candidates[i].number for i in chosen]
+    used = [(t, margin) for t, margin in zip(rounds, margins, strict=True) if margin < np.inf]
+    return ExitRule(tuple(t for t, _ in used), tuple(margin for _, margin in used))
 
 
 def check_exit_options(tolerance: float, stages: int) -> None:
@@ -140,42 +142,158 @@ def check_exit_options(tolerance: float, stages: int) -> None:
         raise InputError("stages", stages, "an integer of at least 1")
 
 
-class ExitCandidates:
-    """Rounds of a learning path at which images may stop, with their margins, harm and cost."""
+@dataclass(frozen=True, eq=False)
+class CandidateRound:
+    """A round of the path, from 1, and what would become of each image if it stopped there."""
 
-    def __init__(
-        self, classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray
-    ) -> None:
-        self._classifier = classifier
-        numbers = true_numbers(labels, values, classifier.classes_)
-        self._n_images = len(numbers)
-        path, last = classifier.path, len(classifier.path)
+    number: int
+    n_features: int
+    margins: np.ndarray
+    harmed: np.ndarray
+    expected: np.ndarray
 
-        def scores_and_errors(t: int) -> tuple[np.ndarray, np.ndarray]:
-            step = path[t - 1]
-            scores = values[:, : step.n_features] @ step.weights.T + step.intercept
-            return scores, np.argmax(scores, axis=1) != numbers
 
-        _, wrong_at_last = scores_and_errors(last)
-        tried = np.unique(np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int))
-        rounds = []
-        for t in (int(t) for t in tried if t < last):
-            scores, wrong = scores_and_errors(t)
-            margins = score_margins(scores).astype(np.float64)
-            width = path[t - 1].n_features
-            rounds.append(CandidateRound(t, width, margins, wrong & ~wrong_at_last))
-        self.rounds = tuple(rounds)
+def candidate_rounds(
+    classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray
+) -> list[CandidateRound]:
+    """Return the rounds at which images may stop; the last of the path is not among them."""
+    numbers = true_numbers(labels, values, classifier.classes_)
 
-        @cache
-        def macs(start: int, stop: int) -> int:
-            return int(classifier.family.take(np.arange(start, stop)).macs())
+    def scores_of(t: int) -> np.ndarray:
+        step = classifier.path[t - 1]
+        scores: np.ndarray = values[:, : step.n_features] @ step.weights.T + step.intercept
+        return scores
 
-        self._macs = macs
+    last = len(classifier.path)
+    right_at_last = np.argmax(scores_of(last), axis=1) == numbers
+    tried = np.unique(np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int))
+    rounds = []
+    for t in tried[tried < last].tolist():
+        scores = scores_of(t)
+        margins = score_margins(scores).astype(np.float64)
+        harmed = right_at_last & (np.argmax(scores, axis=1) != numbers)
+        expected = expected_harm(margins, harmed)
+        rounds.append(
+            CandidateRound(t, classifier.path[t - 1].n_features, margins, harmed, expected)
+        )
+    return rounds
 
-    def plan(self, indices: Sequence[int]) -> ExitPlan:
-        """Return the plan that lets images stop at some of the rounds, given by ascending index."""
-        rounds = tuple(self.rounds[i] for i in indices)
-        ends = [0, *(r.n_features for r in rounds), self._classifier.path[-1].n_features]
-        k = len(self._classifier.classes)
-        costs = [self._macs(a, b) + k * b for a, b in pairwise(ends)]
-        return ExitPlan(rounds, np.cumsum(costs, dtype=np.float64), self._n_images)
+
+def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
+    """Return each image's probability of harm, a logistic function of its margin."""
+    from sklearn.linear_model import LogisticRegression
+
+    m, n = len(harmed), int(harmed.sum())
+    targets = np.where(harmed, (n + 1) / (n + 2), 1 / (m - n + 2))
+    scale = float(margins.std()) or 1.0
+    x = np.tile(margins / scale, 2)[:, None]
+    weights = np.concatenate([targets, 1 - targets])
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    model.fit(x, np.repeat([1, 0], m), weights)
+    # If harm increased with the margin by chance, the margin does not predict it.
+    if model.coef_[0, 0] > 0:
+        return np.full(m, targets.mean())
+    return np.asarray(model.predict_proba(x[:m])[:, 1])
+
+
+def planner(
+    classifier: CompactClassifier, candidates: Sequence[CandidateRound], n_images: int
+) -> Callable[[Sequence[int]], ExitPlan]:
+    """Return a function that plans to stop at some of the candidates, given by ascending index."""
+
+    @cache
+    def macs(start: int, stop: int) -> int:
+        return int(classifier.family.take(np.arange(start, stop)).macs())
+
+    def plan_of(indices: Sequence[int]) -> ExitPlan:
+        rounds = [candidates[i] for i in indices]
+        ends = [0, *(one.n_features for one in rounds), classifier.path[-1].n_features]
+        k = len(classifier.classes)
+        costs = [macs(start, stop) + k * stop for start, stop in pairwise(ends)]
+        return ExitPlan(rounds, np.cumsum(costs, dtype=np.float64), n_images)
+
+    return plan_of
+
+
+@dataclass(frozen=True, eq=False)
+class ExitPlan:
+    """Rounds at which images may stop, ascending, and the multiply-accumulates of each stop."""
+
+    rounds: Sequence[CandidateRound]
+    costs: np.ndarray
+    n_images: int
+
+    def stops(self, margins: Sequence[float]) -> np.ndarray:
+        """Return the index in ``rounds`` where each image stops; ``len(rounds)`` for never."""
+        stops = np.full(self.n_images, len(self.rounds))
+        for i in reversed(range(len(self.rounds))):
+            stops[self.rounds[i].margins >= margins[i]] = i
+        return stops
+
+    def mean_cost(self, margins: Sequence[float]) -> float:
+        """Return the mean multiply-accumulates per image."""
+        return float(self.costs[self.stops(margins)].mean())
+
+    def best_margins(self, tolerance: float) -> list[float]:
+        """Return margins of least cost that harm at most a fraction of the images."""
+        best = [np.inf] * len(self.rounds)
+        least = np.inf
+        low, high = 0.0, _LARGEST_PRICE
+        for _ in range(_PRICES):
+            price = (low + high) / 2
+            margins = self._descend(self.costs[-1] * 2.0**price)
+            stops = self.stops(margins)
+            if self._harm(stops) > tolerance * self.n_images:
+                low = price
+                continue
+            high = price
+            cost = float(self.costs[stops].mean())
+            if cost < least:
+                best = margins
+                least = cost
+        return best
+
+    def _harm(self, stops: np.ndarray) -> float:
+        """Return the number of harmed images, counted or expected, whichever is larger."""
+        counted = expected = 0.0
+        for i, one in enumerate(self.rounds):
+            counted += float(one.harmed[stops == i].sum())
+            expected += float(one.expected[stops == i].sum())
+        return max(counted, expected)
+
+    def _descend(self, price: float) -> list[float]:
+        """Return margins of which each is the best one given the others."""
+        margins = [np.inf] * len(self.rounds)
+        for _ in range(_SWEEPS):
+            before = list(margins)
+            for i in reversed(range(len(self.rounds))):
+                margins[i] = self.best_margin(i, margins, price)
+            if margins == before:
+                break
+        return margins
+
+    def best_margin(self, stage: int, margins: Sequence[float], price: float) -> float:
+        """Return the margin of one round that minimizes costs and priced harm, given the others."""
+        current = self.rounds[stage]
+        others = list(margins)
+        others[stage] = np.inf
+        stops = self.stops(others)
+        # 1) What each image that comes so far would save by stopping here, the surest first.
+        order = np.argsort(-current.margins, kind="stable")
+        images = order[stops[order] > stage]
+        if len(images) == 0:
+            return float("inf")
+        later = self.costs[stops[images]]
+        for i in range(stage + 1, len(self.rounds)):
+            stop_there = stops[images] == i
+            later[stop_there] += price * self.rounds[i].expected[images[stop_there]]
+        gain = later - self.costs[stage] - price * current.expected[images]
+        # 2) The threshold that separates the best prefix; none separates equal margins.
+        margin = current.margins[images]
+        total = np.cumsum(gain)
+        total[:-1][margin[:-1] == margin[1:]] = -np.inf
+        last = int(np.argmax(total))
+        if not total[last] > 0:
+            return float("inf")
+        below = margin[last + 1] if last + 1 < len(images) else 0.0
+        return float((margin[last] + below) / 2)

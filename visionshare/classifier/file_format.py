@@ -36,9 +36,7 @@ _CLASS_TYPES = (
 )  # fmt: skip
 # Of the largest number of 64 bits.
 _DIGITS = 20
-_ARRAYS_OF_STEP = ("weights", "intercept")
-# Not of the classifier but of one run: without them the same training gives the same file.
-_OF_THE_RUN = {"seconds": 0.0}
+_STEP_VALUES = [f.name for f in fields(PathStep) if f.name not in ("weights", "intercept")]
 # What values of an unexpected type lead to.
 _INVALID = (
     InputError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError,
@@ -49,28 +47,27 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     """Write the fields of a :class:`CompactClassifier`, atomically."""
     state, family_arrays = values["family"].to_state()
     arrays = {f"family.{name}": array for name, array in family_arrays.items()}
-    arrays["weights"], arrays["intercept"] = values["weights"], values["intercept"]
-    path_values = []
-    for step in values["path"]:
-        names = [f.name for f in fields(step) if f.name not in _ARRAYS_OF_STEP]
-        path_values.append({name: getattr(step, name) for name in names} | _OF_THE_RUN)
-    if path_values:
-        for name in _ARRAYS_OF_STEP:
-            flat = [np.ravel(getattr(step, name)) for step in values["path"]]
-            arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
+    arrays["weights"] = values["weights"]
+    arrays["intercept"] = values["intercept"]
+    steps = values["path"]
+    if steps:
+        weights = np.concatenate([step.weights.ravel() for step in steps])
+        arrays["path.weights"] = weights.astype(np.float32)
+        intercepts = np.concatenate([step.intercept for step in steps])
+        arrays["path.intercept"] = intercepts.astype(np.float32)
+    # Seconds are of one run: without them the same training gives the same file.
+    step_values = [{name: getattr(step, name) for name in _STEP_VALUES} for step in steps]
     header = {
         "family": state,
         **_class_values(values["classes"]),
         "temperature": values["temperature"],
-        "path": path_values,
+        "path": [step | {"seconds": 0.0} for step in step_values],
         "metadata": values["metadata"],
     }
     rule = values["exit_rule"]
     if rule is not None:
-        header["exit_rule"] = {
-            "rounds": [int(t) for t in rule.rounds],
-            "margins": [float(margin) for margin in rule.margins],
-        }
+        rounds = [int(t) for t in rule.rounds]
+        header["exit_rule"] = {"rounds": rounds, "margins": list(map(float, rule.margins))}
     if values["preprocessing"] != Preprocessing():
         header["preprocessing"] = values["preprocessing"].to_values()
     if values["values"] is not None:
@@ -89,12 +86,9 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    family_arrays = {
-        name.removeprefix("family."): array
-        for name, array in arrays.items()
-        if name.startswith("family.")
-    }
-    family = family_from_state(header["family"], family_arrays)
+    prefix = "family."
+    of_family = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+    family = family_from_state(header["family"], of_family)
     classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
@@ -161,28 +155,26 @@ def _shaped(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) ->
 def _path(
     rounds: Any, arrays: dict[str, np.ndarray], k: int, n_features: int
 ) -> tuple[PathStep, ...]:
+    # 1) Numbers of features grow, and arrays hold as many weights.
     if not isinstance(rounds, list):
         raise InputError("path", rounds, "a list of rounds")
     widths = [step["n_features"] for step in rounds]
-    ordered = all(type(w) is int and 0 < w <= n_features for w in widths)
-    if not ordered or any(a >= b for a, b in pairwise(widths)):
+    fit = all(type(width) is int and 0 < width <= n_features for width in widths)
+    if not fit or any(a >= b for a, b in pairwise(widths)):
         raise InputError("path", "numbers of features", "numbers that grow up to all features")
     if not rounds:
         return ()
     weights = _shaped(arrays, "path.weights", (k * sum(widths),))
     intercepts = _shaped(arrays, "path.intercept", (k * len(widths),)).reshape(-1, k)
-    if not (np.isfinite(weights).all() and np.isfinite(intercepts).all()):
-        raise InputError("path", "NaN or infinity", "finite weights")
-    names = {f.name for f in fields(PathStep)} - set(_ARRAYS_OF_STEP)
-    steps, start = [], 0
-    for step, width, intercept in zip(rounds, widths, intercepts, strict=True):
-        if set(step) != names:
-            raise InputError("path", sorted(step), f"the values {sorted(names)}")
+    # 2) Values of each round.
+    parts = np.split(weights, k * np.cumsum(widths)[:-1])
+    steps = []
+    for step, part, intercept in zip(rounds, parts, intercepts, strict=True):
+        if set(step) != set(_STEP_VALUES):
+            raise InputError("path", sorted(step), f"the values {sorted(_STEP_VALUES)}")
         entered = step["feature"]
         if not isinstance(entered, list) or not all(type(j) is int for j in entered):
             raise InputError("path", entered, "feature ids")
-        stop = start + k * width
-        values = {**step, "feature": tuple(entered), "intercept": intercept}
-        steps.append(PathStep(weights=weights[start:stop].reshape(k, width), **values))
-        start = stop
+        values = {**step, "feature": tuple(entered)}
+        steps.append(PathStep(weights=part.reshape(k, -1), intercept=intercept, **values))
     return tuple(steps)

@@ -96,11 +96,21 @@ def quantize(
     True
     """
     images = as_rasters(classifier.rasters(images))
-    _check(classifier, images, bits)
-    # They may be sorted by class.
+    if bits not in (8, 4):
+        raise InputError("bits", bits, "8 or 4")
+    if classifier.n_features == 0:
+        raise InputError("classifier", "no features", "one feature or more")
+    _check_parts(classifier)
+    fits = images.dtype == np.uint8 and images.shape[1:] == classifier.image_shape
+    if not fits or len(images) == 0:
+        shape = ", ".join(map(str, classifier.image_shape))
+        given = f"{images.dtype} of shape {images.shape}"
+        raise InputError("images", given, f"training images of shape (n, {shape}), uint8")
+    # 1) Features; images may be sorted by class.
     chosen = np.linspace(0, len(images) - 1, min(len(images), _MOST_IMAGES)).astype(np.int64)
     images = images[chosen]
     family, exponents, order = _in_integers(classifier.family, images, bits, n_jobs)
+    # 2) Weights, so that scores stay what they were.
     rounded = family.transform(images, n_jobs=n_jobs).astype(np.float64)
     scores = classifier.decision_function(images, n_jobs).astype(np.float64)
     start = np.ldexp(classifier.weights[:, order].astype(np.float64), exponents)
@@ -126,16 +136,18 @@ def _in_integers(
     family: FeatureFamily, images: np.ndarray, bits: int, n_jobs: int
 ) -> tuple[FeatureFamily, np.ndarray, np.ndarray]:
     """Return a family in integers, its features' exponents, and which feature each of them was."""
-    parts, exponents = [], []
-    for part, _ in _parts_of(family):
+    networks = []
+    exponents = []
+    parts = _parts_of(family)
+    for part, _ in parts:
         assert isinstance(part, Network)
         features = ByteNetwork(part)
         features.quantize(Bits(bits, bits), images, n_jobs)
-        parts.append(features.family())
+        networks.append(features.family())
         exponents.append(np.asarray(features.exponents))
-    made = UnionOfFamilies.of(parts) if isinstance(family, UnionOfFamilies) else parts[0]
-    order = np.concatenate([ids for _, ids in _parts_of(family)])
-    return made, np.concatenate(exponents), order
+    is_union = isinstance(family, UnionOfFamilies)
+    made = UnionOfFamilies.of(networks) if is_union else networks[0]
+    return made, np.concatenate(exponents), np.concatenate([ids for _, ids in parts])
 
 
 def _parts_of(family: FeatureFamily) -> list[tuple[FeatureFamily, np.ndarray]]:
@@ -146,41 +158,28 @@ def _parts_of(family: FeatureFamily) -> list[tuple[FeatureFamily, np.ndarray]]:
     return [(part, ids) for part, ids in zip(family.parts_, numbers, strict=True) if len(ids)]
 
 
+def _check_parts(classifier: CompactClassifier) -> None:
+    """Raise an InputError unless all features can be computed in integers."""
+    for part, _ in _parts_of(classifier.family):
+        check_quantizable(part, "classifier")
+
+
 def _whole_weights(
     start: np.ndarray, rounded: np.ndarray, scores: np.ndarray, bits: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return whole weights and intercepts that keep the scores of images, and their exponent."""
-    # What rounding took from the features, weights make good as far as they can, by least squares
-    # near those at the start; what rounding takes from a weight, those after it do.
-    means, mean_scores = rounded.mean(axis=0), scores.mean(axis=0)
+    # 1) What rounding took from the features, weights make good as far as they can: by least
+    #    squares, near those at the start.
+    means = rounded.mean(axis=0)
+    mean_scores = scores.mean(axis=0)
     centered = rounded - means
     moments = centered.T @ centered / len(rounded)
     missing = centered.T @ (scores - mean_scores - centered @ start.T) / len(rounded)
     ridge = max(_RIDGE * float(np.diag(moments).mean()), 1e-30)
     moved = start + np.linalg.solve(moments + ridge * np.eye(len(moments)), missing).T
+    # 2) What rounding takes from a weight, those after it make good.
     exponent = int(best_exponents(moved.reshape(1, -1), FORMATS[bits])[0])
     scale = 2.0**exponent
     weights = round_by_moments(moved, np.full(len(moved), scale), bits, moments)
     intercept = np.rint(mean_scores / scale - weights @ means).astype(np.int64)
     return weights, intercept, exponent
-
-
-def _check(classifier: CompactClassifier, images: np.ndarray, bits: int) -> None:
-    """Raise an InputError unless a classifier can be quantized on images."""
-    if bits not in (8, 4):
-        raise InputError("bits", bits, "8 or 4")
-    if classifier.n_features == 0:
-        raise InputError("classifier", "no features", "one feature or more")
-    _check_parts(classifier)
-    images = np.asarray(images)
-    fits = images.dtype == np.uint8 and images.shape[1:] == classifier.image_shape
-    if not fits or len(images) == 0:
-        shape = ", ".join(map(str, classifier.image_shape))
-        given = f"{images.dtype} of shape {images.shape}"
-        raise InputError("images", given, f"training images of shape (n, {shape}), uint8")
-
-
-def _check_parts(classifier: CompactClassifier) -> None:
-    """Raise an InputError unless all features can be computed in integers."""
-    for part, _ in _parts_of(classifier.family):
-        check_quantizable(part, "classifier")

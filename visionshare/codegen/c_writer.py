@@ -14,7 +14,7 @@ from visionshare.codegen.c_text import check_identifier, table
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 
-__all__ = ["QUANTIZATIONS", "Unit", "WorkArray", "Writer"]
+__all__ = ["QUANTIZATIONS", "Unit", "WorkArray", "Writer", "aligned"]
 
 # Bits of the tables, by the name of the variant.
 QUANTIZATIONS = {"none": None, "int4": 4, "int8": 8, "int16": 16}
@@ -37,6 +37,11 @@ class Unit:
     work: dict[str, WorkArray] = field(default_factory=dict)
     inner: tuple[Unit, ...] = ()
     math: bool = False
+
+
+def aligned(size: int, to: int) -> int:
+    """Return the next multiple of a number."""
+    return -(-size // to) * to
 
 
 @dataclass
@@ -87,12 +92,6 @@ class Writer:
         self.units.append(unit)
         return unit
 
-    def add_on_floats(self, family: Any) -> Unit:
-        """Return the unit of a family of images that a unit makes of floats."""
-        # Whatever pixels are.
-        with self.seeing(floats=True):
-            return self.add(family)
-
     @contextmanager
     def seeing(self, floats: bool) -> Iterator[None]:
         """Write units inside the block for images of floats, or for images as they are."""
@@ -111,26 +110,29 @@ class Writer:
         """Return the bytes of a unit's structure and of the largest number in it."""
         sizes = {
             "int8_t": 1,
-            f"{self.prefix}_cell": 4 if self.bits is None else 1,
-            f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
             "uint8_t": 1,
             "uint16_t": 2,
             "int64_t": 8,
+            f"{self.prefix}_cell": 4 if self.bits is None else 1,
+            f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
         }
-        members = [(sizes.get(kind, 4), length) for kind, length in unit.work.values()]
-        parts = [(size * length, size) for size, length in members]
+        # Bytes and alignment of each member; inner units are a union of their structures.
+        members = []
+        for kind, length in unit.work.values():
+            size = sizes.get(kind, 4)
+            members.append((size * length, size))
         inner = [self._layout(other) for other in unit.inner]
         if inner:
-            # A union: as large as the largest, and as aligned.
             widest = max(align for _, align in inner)
-            parts.append((max(-(-size // widest) * widest for size, _ in inner), widest))
-        if not parts:
+            members.append((aligned(max(size for size, _ in inner), widest), widest))
+        if not members:
             # The member without a use that C asks for.
             return 1, 1
-        total, alignment = 0, max(align for _, align in parts)
-        for size, align in parts:
-            total = -(-total // align) * align + size
-        return -(-total // alignment) * alignment, alignment
+        total = 0
+        for size, align in members:
+            total = aligned(total, align) + size
+        alignment = max(align for _, align in members)
+        return aligned(total, alignment), alignment
 
     def unit(
         self,

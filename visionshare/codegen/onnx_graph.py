@@ -92,15 +92,15 @@ class Graph:
             self._depth -= 1
         return features
 
-    def add_on(self, images: str, family: Any, pixel: str | None = None) -> str:
+    def add_on(self, images: str, family: Any) -> str:
         """Return the name of a family's features of other images than the graph's input."""
-        before = self.images, self.shape, self.pixel
-        self.images, self.shape = images, tuple(family.image_shape_)
-        self.pixel = pixel or self.pixel
+        before = self.images, self.shape
+        self.images = images
+        self.shape = tuple(family.image_shape_)
         try:
             return self.add(family)
         finally:
-            self.images, self.shape, self.pixel = before
+            self.images, self.shape = before
 
     def take(
         self, values: str, indices: Sequence[int] | np.ndarray, size: int, axis: int = 1

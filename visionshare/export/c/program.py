@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
+from visionshare.generators.layers.layer import raster_shape
 
 __all__ = ["PIXELS", "CProgram", "batch_source", "c_program"]
 
@@ -113,42 +114,38 @@ def c_program(
     """
     check_identifier("name", name)
     pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
-    for argument, value, known in (("pixel", pixel, PIXELS), ("quantize", quantize, QUANTIZATIONS)):
-        if value not in known:
-            raise InputError(argument, value, " or ".join(map(repr, known)))
+    if pixel not in PIXELS:
+        raise InputError("pixel", pixel, " or ".join(map(repr, PIXELS)))
+    if quantize not in QUANTIZATIONS:
+        raise InputError("quantize", quantize, " or ".join(map(repr, QUANTIZATIONS)))
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
     if quantize == "int4" or examples is not None:
         _check_examples(classifier, examples)
-    writer = Writer(
-        name, PIXELS[pixel], QUANTIZATIONS[quantize], examples=examples, vectors=vectors
-    )
+
+    def new_writer() -> Writer:
+        bits = QUANTIZATIONS[quantize]
+        return Writer(name, PIXELS[pixel], bits, examples=examples, vectors=vectors)
+
     whole_tables = classifier.family.in_whole_numbers or quantize in ("int4", "int8")
     if pixel == "uint8" and whole_tables and not early_exit:
-        whole = _whole_program(classifier, writer, quantize, probabilities)
-        if whole is not None:
-            return whole
-        # Units that were written before one turned out to be of floats.
-        writer.units.clear()
+        program = _whole_program(classifier, new_writer(), quantize, probabilities)
+        if program is not None:
+            return program
     if quantize == "int4":
         accepted = "'int8': only patches of bytes and products of their pairs, without early exit"
         raise InputError("quantize", quantize, accepted)
-    stages = tuple(_stages(classifier, writer, early_exit))
-    ram = _checked_ram(max(stage.ram for stage in stages) + 4 * classifier.n_features)
+    writer = new_writer()
+    stages = list(_stages(classifier, writer, early_exit))
+    ram = max(stage.ram for stage in stages) + 4 * classifier.n_features
     values = {
-        **_description(classifier, writer),
-        "quantize": quantize,
-        "quantized": writer.bits is not None,
         "score_scale": None,
         "weight_type": "float" if writer.bits is None else f"int{writer.bits}_t",
-        "ram": ram,
         "stages": stages,
-        "units": writer.units,
-        "probabilities": probabilities,
         "math": probabilities or any(unit.math for unit in writer.units),
         "with_vectors": any(f"{name}_vector" in unit.source for unit in writer.units),
     }
-    files = _files(name, "program.c.j2", values)
+    files = _files("program.c.j2", classifier, writer, quantize, probabilities, ram, values)
     return CProgram(name, pixel, quantize, ram, files, early_exit=early_exit)
 
 
@@ -159,26 +156,19 @@ def _whole_program(
     scores = classifier.family.to_whole_scores(writer, classifier.weights, classifier.intercept)
     if scores is None:
         return None
-    ram = _checked_ram(writer.ram(scores.unit))
+    ram = writer.ram(scores.unit)
     values = {
-        **_description(classifier, writer),
-        "quantize": quantize, "quantized": True, "ram": ram, "units": writer.units,
-        "score_scale": scores.scale, "unit": scores.unit.name, "stages": (),
-        "probabilities": probabilities, "math": probabilities,
-    }  # fmt: skip
-    files = _files(writer.prefix, "whole.c.j2", values)
+        "score_scale": scores.scale,
+        "unit": scores.unit.name,
+        "stages": (),
+        "math": probabilities,
+    }
+    files = _files("whole.c.j2", classifier, writer, quantize, probabilities, ram, values)
 
     def reference(images: np.ndarray) -> np.ndarray:
         return scores.evaluate(np.asarray(images)).astype(np.int32)
 
     return CProgram(writer.prefix, "uint8", quantize, ram, files, "int32", scores.scale, reference)
-
-
-def _checked_ram(ram: int) -> int:
-    """Return the bytes that a call writes to, if they are not too many."""
-    if ram > _LARGEST_RAM:
-        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
-    return ram
 
 
 def _check_examples(classifier: CompactClassifier, examples: np.ndarray | None) -> None:
@@ -191,12 +181,53 @@ def _check_examples(classifier: CompactClassifier, examples: np.ndarray | None) 
         raise InputError("examples", (examples.shape, str(examples.dtype)), accepted)
 
 
-def _files(name: str, program: str, values: dict[str, Any]) -> dict[str, str]:
+def _files(
+    source: str,
+    classifier: CompactClassifier,
+    writer: Writer,
+    quantize: str,
+    probabilities: bool,
+    ram: int,
+    values: dict[str, Any],
+) -> dict[str, str]:
+    """Return header, source, example and Makefile; of templates with these values."""
+    from visionshare import __version__
+
+    if ram > _LARGEST_RAM:
+        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
+    shape = classifier.image_shape
+    height, width, channels = raster_shape(shape)
+    preprocessing = classifier.preprocessing
+    name = writer.prefix
+    values = {
+        "version": __version__,
+        "prefix": name,
+        "macro": name.upper(),
+        "from_bytes": writer.bytes,
+        "family": type(classifier.family).name,
+        "n_features": classifier.n_features,
+        "classes": list(class_names(classifier.classes_)),
+        "inverse_temperature": 1 / classifier.temperature,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        # How pictures become images; vectors do not come from pictures.
+        "preparation": preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else [],
+        "polarity_unchanged": preprocessing.polarity == "as_is",
+        "quantize": quantize,
+        "quantized": writer.bits is not None or values["score_scale"] is not None,
+        "ram": ram,
+        "units": writer.units,
+        "probabilities": probabilities,
+        **values,
+    }
     templates = {
-        f"{name}.h": "header.h.j2", f"{name}.c": program,
-        "example.c": "example.c.j2", "Makefile": "Makefile.j2",
-    }  # fmt: skip
-    return {file: render_file(_FOLDER / made_of, values) for file, made_of in templates.items()}
+        f"{name}.h": "header.h.j2",
+        f"{name}.c": source,
+        "example.c": "example.c.j2",
+        "Makefile": "Makefile.j2",
+    }
+    return {file: render_file(_FOLDER / template, values) for file, template in templates.items()}
 
 
 def batch_source(name: str) -> str:
@@ -217,42 +248,18 @@ class _Stage(NamedTuple):
     margin: float | None
 
 
-def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> Iterable[_Stage]:
+def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> Iterator[_Stage]:
     """Yield the stages, from the first to the last; add the units that they call."""
     every_feature = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
     begin = 0
     for stage in EarlyExit(classifier).stages if early_exit else (every_feature,):
         unit = writer.add(stage.family)
-        weights, scales = stage.weights.T, None
+        weights = stage.weights.T
+        scales = None
         if writer.bits is not None:
             weights, row_scales = quantize_rows(weights, writer.bits)
             scales = row_scales.astype(np.float32)
-        end = len(weights)
         ram = writer.ram(unit)
+        end = len(weights)
         yield _Stage(unit.name, ram, begin, end, weights, scales, stage.intercept, stage.margin)
         begin = end
-
-
-def _description(classifier: CompactClassifier, writer: Writer) -> dict[str, Any]:
-    """Return what the templates say of a classifier."""
-    from visionshare import __version__
-
-    shape = classifier.image_shape
-    height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    preprocessing = classifier.preprocessing
-    return {
-        "version": __version__,
-        "prefix": writer.prefix,
-        "macro": writer.prefix.upper(),
-        "from_bytes": writer.bytes,
-        "family": type(classifier.family).name,
-        "n_features": classifier.n_features,
-        "classes": list(class_names(classifier.classes_)),
-        "inverse_temperature": 1 / classifier.temperature,
-        "height": height,
-        "width": width,
-        "channels": channels,
-        # How pictures become images; vectors do not come from pictures.
-        "preparation": (preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else []),
-        "polarity_unchanged": preprocessing.polarity == "as_is",
-    }

@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
 from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 
-__all__ = ["UNTOUCHED", "EmulatedCore", "Run", "aligned"]
+__all__ = ["ALIGNMENT", "UNTOUCHED", "EmulatedCore", "Run"]
 
 _FLASH, _MEMORY = 0x08000000, 0x20000000
 _MEMORY_BYTES, _STACK_BYTES, _PAGE = 4 << 20, 1 << 18, 1 << 16
+#: Parts of the memory begin at multiples of it.
+ALIGNMENT = 64
 #: A stack is filled with it: what differs afterwards was written to.
 UNTOUCHED = 0xA5
 # Enough for any classifier; one that has run away would never end.
@@ -36,11 +39,6 @@ class Run(NamedTuple):
     label: int
     scores: np.ndarray
     instructions: int
-
-
-def aligned(address: int, size: int = 64) -> int:
-    """Return the next multiple of a size."""
-    return -(-address // size) * size
 
 
 class EmulatedCore:
@@ -76,9 +74,9 @@ class EmulatedCore:
         self._stop = _FLASH + flash - 4096
         self._return = self._stop | thumb
         # 2) In memory: static variables, the caller's work, its image, its scores; then the stack.
-        self._work = aligned(_MEMORY + image.static_ram)
-        self._image = aligned(self._work + work_bytes)
-        self._scores = aligned(self._image + sources.image_bytes)
+        self._work = aligned(_MEMORY + image.static_ram, ALIGNMENT)
+        self._image = aligned(self._work + work_bytes, ALIGNMENT)
+        self._scores = aligned(self._image + sources.image_bytes, ALIGNMENT)
         end = self._scores + 4 * sources.n_classes
         self._top = _MEMORY + _MEMORY_BYTES - 4096
         if end > self._top - _STACK_BYTES:

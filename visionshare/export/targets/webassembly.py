@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
-from visionshare.export.targets.emulation import UNTOUCHED, Run, aligned
+from visionshare.export.targets.emulation import ALIGNMENT, UNTOUCHED, Run
 from visionshare.export.targets.sources import DeviceSources
 
 __all__ = ["WasmCore", "section_sizes"]
@@ -39,11 +40,11 @@ class WasmCore:
         self._memory = exports["memory"]
         # In memory: the stack, static variables, the caller's work, its image and its scores.
         self._stack_top = exports["__stack_pointer"].value(self._store)
-        self._work = aligned(exports["__heap_base"].value(self._store))
-        self._image = self._work + work_bytes + 64
-        self._scores = aligned(self._image + sources.image_bytes)
+        self._work = aligned(exports["__heap_base"].value(self._store), ALIGNMENT)
+        self._image = aligned(self._work + work_bytes, ALIGNMENT)
+        self._scores = aligned(self._image + sources.image_bytes, ALIGNMENT)
         self._end = self._scores + 4 * sources.n_classes
-        missing = -(-self._end // _PAGE) - self._memory.size(self._store)
+        missing = aligned(self._end, _PAGE) // _PAGE - self._memory.size(self._store)
         if missing > 0:
             self._memory.grow(self._store, missing)
         #: Constants and variables, which lie in memory too.

@@ -98,13 +98,14 @@ class CompactClassifier:
     values: TrainingValues | None = None
 
     def __post_init__(self) -> None:
+        metadata = dict(self.metadata or {})
         for name, value in (
             ("weights", _read_only(np.ascontiguousarray(self.weights, np.float32))),
             ("intercept", _read_only(np.ascontiguousarray(self.intercept, np.float32))),
             ("classes", _read_only(checked_classes(self.classes))),
             ("temperature", float(self.temperature)),
             ("path", tuple(self.path)),
-            ("metadata", dict(self.metadata or {})),
+            ("metadata", metadata),
             ("preprocessing", self.preprocessing or Preprocessing()),
         ):
             object.__setattr__(self, name, value)

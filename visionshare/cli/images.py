@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from visionshare.class_labels import class_names, quoted
 from visionshare.errors import DataError, InputError
 from visionshare.errors.names import nothing_named
 
@@ -37,9 +36,6 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
     """Return the image files that entries stand for; folders are searched recursively."""
     # With ``tars`` a folder without images may have tars, and entries may be URLs. All entries
     # are checked before the first file is yielded; folders are read lazily.
-    from visionshare.datasets.folders import iter_images
-    from visionshare.datasets.notices import collect_notices, kinds_sentence
-    from visionshare.datasets.pictures.tars import find_tars
     from visionshare.files.storage import is_url, matching_files
 
     sources: list[Iterable[str]] = []
@@ -47,14 +43,7 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
         if entry == "-":
             sources.append(line.rstrip("\r\n") for line in sys.stdin if line.strip())
         elif os.path.isdir(entry):
-            images = iter_images(entry)
-            with collect_notices() as seen:
-                first = next(images, None)
-            shards = find_tars(Path(entry)) if tars and first is None else []
-            if first is None and not shards:
-                others = kinds_sentence(seen.kinds.values())
-                raise DataError(f"{entry}: a folder without images{others and '; '}{others}")
-            sources.append(map(str, shards) if first is None else chain([first], images))
+            sources.append(_of_folder(entry, tars))
         elif os.path.isfile(entry):
             sources.append([entry])
         else:
@@ -65,6 +54,24 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
                 raise DataError(nothing_named(entry, "file, folder or pattern"))
             sources.append(matches)
     return chain.from_iterable(sources)
+
+
+def _of_folder(folder: str, tars: bool) -> Iterable[str]:
+    """Return the images of a folder, or its tars where it has no images."""
+    from visionshare.datasets.folders import iter_images
+    from visionshare.datasets.notices import collect_notices, kinds_sentence
+    from visionshare.datasets.pictures.tars import find_tars
+
+    images = iter_images(folder)
+    with collect_notices() as seen:
+        first = next(images, None)
+    if first is not None:
+        return chain([first], images)
+    shards = find_tars(Path(folder)) if tars else []
+    if not shards:
+        others = kinds_sentence(seen.kinds.values())
+        raise DataError(f"{folder}: a folder without images{others and '; '}{others}")
+    return map(str, shards)
 
 
 def files_of(source: str) -> Iterator[str]:
@@ -85,33 +92,34 @@ def labeled_images(
 
     import numpy as np
 
+    from visionshare.class_labels import class_names, quoted
     from visionshare.datasets import load_images
     from visionshare.datasets.intake import as_rasters
 
     size, mode = model.picture_size, model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
-    _check_shape(model, loaded.images.shape[1:], source)
-    classes = class_names(model.classes_)
-    position = {name: i for i, name in enumerate(classes)}
-    unknown = sorted({loaded.classes[c] for c in np.unique(loaded.labels)} - set(position))
-    if unknown:
-        known = quoted(classes)
+    # 1) Images of the shape that the classifier takes. One value a pixel is the same with an axis.
+    shape = _without_gray_axis(loaded.images.shape[1:])
+    taken = _without_gray_axis(model.image_shape)
+    if shape != taken:
         raise DataError(
-            f"{source}: classes {quoted(unknown)} are unknown to the classifier of {known}"
+            f"{source}: its images are {'×'.join(map(str, shape))}, the classifier takes "
+            f"{'×'.join(map(str, taken))}; only pictures of files are resized: give a folder of "
+            "them, or train on images like these"
         )
-    of_class = np.array([position.get(name, -1) for name in loaded.classes])
-    labels = of_class[loaded.labels]
+    # 2) Classes that it knows.
+    classes = class_names(model.classes_)
+    numbers = {name: i for i, name in enumerate(classes)}
+    used = {loaded.classes[c] for c in np.unique(loaded.labels)}
+    unknown = quoted(sorted(used - set(numbers)))
+    if unknown:
+        raise DataError(
+            f"{source}: classes {unknown} are unknown to the classifier of {quoted(classes)}"
+        )
+    number_of = np.array([numbers.get(name, -1) for name in loaded.classes])
+    labels = number_of[loaded.labels]
     return replace(loaded, images=as_rasters(loaded.images), labels=labels, classes=classes)
 
 
-def _check_shape(model: CompactClassifier, shape: tuple[int, ...], source: str) -> None:
-    # One value a pixel is the same with an axis of its own.
-    given, taken = (
-        sides[:2] if sides[2:] == (1,) else sides for sides in (shape, model.image_shape)
-    )
-    if given != taken:
-        found, accepted = ("×".join(map(str, sides)) for sides in (given, taken))
-        raise DataError(
-            f"{source}: its images are {found}, the classifier takes {accepted}; only pictures of "
-            "files are resized: give a folder of them, or train on images like these"
-        )
+def _without_gray_axis(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape[:2] if shape[2:] == (1,) else shape

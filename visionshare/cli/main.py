@@ -15,7 +15,7 @@ from visionshare.errors import VisionshareError
 
 __all__ = ["command", "main"]
 
-_INTERRUPTED, _TERMINATED = 130, 143
+_ERROR, _INTERRUPTED, _TERMINATED = 2, 130, 143
 
 
 @contextmanager
@@ -58,14 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         from visionshare.cli.application import app
         from visionshare.cli.commands import Switches
-        from visionshare.cli.text import accept_every_name, one_line
+        from visionshare.cli.text import accept_every_name
     accept_every_name()
     switches = Switches()
-
-    def failed(message: str) -> int:
-        typer.echo(f"error: {one_line(message)}", err=True)
-        return 2
-
+    # Signals that ended the command.
     ended: list[int] = []
     try:
         with _terminations_interrupt(ended, arguments), _notices_told():
@@ -73,33 +69,40 @@ def main(arguments: list[str] | None = None) -> int:
         code = result if isinstance(result, int) else 0
         # Some versions of typer return this code after an interrupt.
         return _stopped(arguments, ended) if code == _INTERRUPTED else code
-    except VisionshareError as error:
-        if switches.debug:
-            raise
-        return failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments, ended)
     except BrokenPipeError:
         return _cut_off()
     except Exception as error:
-        # What typer raises for wrong options.
+        # What typer raises for wrong options has a message of its own.
         if hasattr(error, "format_message"):
-            return failed(_usage(error, arguments))
+            return _failed(_usage(error, arguments))
         if switches.debug:
             raise
-        return failed(f"{type(error).__name__}: {error} (--debug shows where)")
+        if isinstance(error, VisionshareError):
+            return _failed(str(error))
+        return _failed(f"{type(error).__name__}: {error} (--debug shows where)")
+
+
+def _failed(message: str) -> int:
+    """Write an error on standard error, in one line."""
+    from visionshare.cli.text import one_line, say
+
+    say(f"error: {one_line(message)}", err=True)
+    return _ERROR
 
 
 def _usage(error: Any, arguments: list[str]) -> str:
     """Return what is wrong with the options, and where their help is."""
     message = str(error.format_message())
-    context = getattr(error, "ctx", None)
     names: Sequence[str] = getattr(getattr(error, "param", None), "opts", ())
     given = _value_of(names, arguments)
     if message.startswith("Invalid value") and given is not None:
-        kind = "a whole number" if "integer" in message else "a number"
-        if "integer" in message or "number" in message or "float" in message:
-            message = f"{names[0]}: got {given!r}; accepted: {kind}."
+        if "integer" in message:
+            message = f"{names[0]}: got {given!r}; accepted: a whole number."
+        elif "number" in message or "float" in message:
+            message = f"{names[0]}: got {given!r}; accepted: a number."
+    context = getattr(error, "ctx", None)
     return message if context is None else f"{message} Help: {context.command_path} -h"
 
 
@@ -154,9 +157,10 @@ def _stopped(arguments: list[str], ended: list[int]) -> int:
 def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[None]:
     """Interrupt a block at SIGTERM as Ctrl-C does, so that it tidies up; note the signal."""
     # A service ends in order itself.
+    # A service ends in order itself.
     is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    is_ours = is_free and _command_of(arguments) != "serve"
-    if not is_ours or threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_free or not is_main or _command_of(arguments) == "serve":
         yield
         return
 

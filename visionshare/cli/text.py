@@ -26,9 +26,10 @@ def _encode(error: UnicodeError) -> tuple[str | bytes, int]:
     made = b""
     for character in error.object[error.start : error.end]:
         code = ord(character)
-        name = 0xDC80 <= code <= 0xDCFF
-        escaped = character.encode("ascii", "backslashreplace")
-        made += bytes([code - 0xDC00]) if name else escaped
+        if 0xDC80 <= code <= 0xDCFF:
+            made += bytes([code - 0xDC00])
+        else:
+            made += character.encode("ascii", "backslashreplace")
     return made, error.end
 
 
@@ -39,11 +40,12 @@ def accept_every_name() -> None:
     """Let the standard streams take every name of a file, whatever their encoding."""
     # Bytes of file names that are no text come in and go out as they are; other characters that
     # an ASCII locale lacks become escapes such as ``\xd7``.
-    for stream, errors in (
-        (sys.stdin, "surrogateescape"),
-        (sys.stdout, _HANDLER),
-        (sys.stderr, _HANDLER),
-    ):
+    handlers = {
+        sys.stdin: "surrogateescape",
+        sys.stdout: _HANDLER,
+        sys.stderr: _HANDLER,
+    }
+    for stream, errors in handlers.items():
         if isinstance(stream, io.TextIOWrapper):
             # A stream that was read from already keeps what it has.
             with suppress(io.UnsupportedOperation):
@@ -65,11 +67,12 @@ def portable(name: str) -> str:
     """Return a name with its control characters as escapes, so that it is one field of a line."""
     if name.isprintable():
         return name
-    control = (ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in name)
-    escape = "unicode_escape"
-    return "".join(
-        c.encode(escape).decode() if ctl else c for c, ctl in zip(name, control, strict=True)
-    )
+    escaped = ""
+    for character in name:
+        code = ord(character)
+        is_control = code < 32 or 127 <= code < 160 or character in "\u2028\u2029"
+        escaped += character.encode("unicode_escape").decode() if is_control else character
+    return escaped
 
 
 def cell(value: Any) -> str:

@@ -105,8 +105,8 @@ class CompiledClassifier:
         return scores.astype(np.float32) * np.float32(self.program.score_scale)
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:
-        of_bytes, bytes_wanted = images.dtype == np.uint8, self._dtype is np.uint8
-        if of_bytes != bytes_wanted or images.dtype.kind not in "fiu":
+        of_bytes = images.dtype == np.uint8
+        if of_bytes != (self._dtype is np.uint8) or images.dtype.kind not in "fiu":
             raise InputError("images", images.dtype, f"{self.program.pixel}, as compiled for")
         if of_bytes:
             return np.ascontiguousarray(images)

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from visionshare.errors import ExportError
@@ -15,30 +16,26 @@ from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_m
 from visionshare.machine.resources import cache_folder
 from visionshare.machine.system import belongs_to_others, replace, shared_library, user_label
 
-__all__ = ["cached_library", "library_folder"]
+__all__ = ["cached_library", "compiled_library", "library_folder"]
 
 
 def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None = None) -> Path:
     """Return the shared library of a program, compiled unless the cache has it."""
     # Its name is the digest of the source, the compiler with its version and flags, and the
     # instructions of this processor: a home folder may be shared by several machines.
-    header, source, batch = f"{program.name}.h", f"{program.name}.c", batch_source(program.name)
-    parts = [program.files[header], program.files[source], batch]
-    parts += [*compiler(), *FLAGS, target_macros()]
+    name = program.name
+    sources = {file: program.files[file] for file in (f"{name}.h", f"{name}.c")}
+    # No program has a name with a capital letter.
+    sources["Batch.c"] = batch_source(name)
+    parts = [*sources.values(), *compiler(), *FLAGS, target_macros()]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     folder = library_folder(cache_dir)
-    suffix, options = shared_library()
-    library = folder / f"{digest}{suffix}"
+    library = folder / f"{digest}{shared_library()[0]}"
     if library.is_file():
         return library
     try:
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            for name in (header, source):
-                (Path(work) / name).write_text(program.files[name], encoding="ascii")
-            # No program has a name with a capital letter.
-            together, made = Path(work) / "Batch.c", Path(work) / f"made{suffix}"
-            together.write_text(batch, encoding="ascii")
-            run_compiler([*FLAGS, together, "-o", made, *options])
+            made = compiled_library(sources, Path(work), "Batch.c")
             # Two processes may compile the same at once: either file is complete.
             replace(made, library)
     except OSError as error:
@@ -46,6 +43,16 @@ def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None =
             # On Windows it is in use already.
             return library
         raise ExportError(f"{folder}: {error.strerror}; name another folder (cache_dir)") from None
+    return library
+
+
+def compiled_library(sources: Mapping[str, str], folder: Path, main: str) -> Path:
+    """Write sources into a folder; return the shared library of the one that includes all."""
+    for name, text in sources.items():
+        (folder / name).write_text(text, encoding="ascii")
+    suffix, options = shared_library()
+    library = folder / f"library{suffix}"
+    run_compiler([*FLAGS, folder / main, "-o", library, *options])
     return library
 
 

@@ -12,8 +12,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets.frames import FRAMES, gray_of_frame
 from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram
-from visionshare.export.toolchain import FLAGS, run_compiler
-from visionshare.machine.system import shared_library
+from visionshare.export.library_cache import compiled_library
 
 __all__ = ["CompiledPreparation", "check_preparation", "frame_of_noise"]
 
@@ -38,17 +37,13 @@ class CompiledPreparation:
     def __init__(self, classifier: CompactClassifier, program: CProgram) -> None:
         self._shape = classifier.image_shape
         prefix = program.name
+        main = f"{prefix}_prepare.c"
+        names = (f"{prefix}.h", f"{prefix}_prepare.h", main)
+        sources = {name: program.files[name] for name in names}
         # Windows removes no library that is loaded: there it stays with the temporary files.
         with tempfile.TemporaryDirectory(prefix="visionshare-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            for file in (f"{prefix}.h", f"{prefix}_prepare.h", f"{prefix}_prepare.c"):
-                (folder / file).write_text(program.files[file], encoding="ascii")
-            suffix, options = shared_library()
-            library = folder / f"prepare{suffix}"
-            source = folder / f"{prefix}_prepare.c"
-            run_compiler([*FLAGS, source, "-o", library, *options])
             try:
-                loaded = ctypes.CDLL(str(library))
+                loaded = ctypes.CDLL(str(compiled_library(sources, Path(name), main)))
             except OSError as error:
                 raise ExportError(f"{error}") from None
         self._prepare = getattr(loaded, f"{prefix}_prepare")
@@ -60,7 +55,8 @@ class CompiledPreparation:
         height, stride = frame.shape
         width = stride // FRAMES[kind]
         seen = _Frame(frame.ctypes.data, height, width, stride, list(FRAMES).index(kind))
-        work, image = np.empty(256, np.uint16), np.empty(self._shape, np.uint8)
+        work = np.empty(256, np.uint16)
+        image = np.empty(self._shape, np.uint8)
         done = self._prepare(
             ctypes.byref(seen),
             ctypes.byref(_Rectangle(*part)),
@@ -84,15 +80,16 @@ def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator)
 
 def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
     """Compare the C with Python on frames of every format; return how many were compared."""
-    prepare, rng = CompiledPreparation(classifier, program), np.random.default_rng(0)
-    size = classifier.image_shape[:2]
+    prepare = CompiledPreparation(classifier, program)
+    rng = np.random.default_rng(0)
+    size = (classifier.image_shape[0], classifier.image_shape[1])
     for kind in FRAMES:
         for _ in range(_CHECKED):
-            height, width = (int(side) for side in rng.integers(1, _SIDE, 2))
-            top, left = (int(place) for place in rng.integers(0, 9, 2))
+            height, width = rng.integers(1, _SIDE, 2).tolist()
+            top, left = rng.integers(0, 9, 2).tolist()
             frame = frame_of_noise(kind, height + top + 3, width + left + 2, rng)
             gray = gray_of_frame(frame, kind)[top : top + height, left : left + width]
-            expected = classifier.preprocessing.apply(gray, (size[0], size[1]))
+            expected = classifier.preprocessing.apply(gray, size)
             image = prepare(frame, kind, (top, left, height, width))
             if not np.array_equal(image.reshape(size), expected):
                 raise ExportError(f"the C prepares a {kind} frame otherwise than Python")

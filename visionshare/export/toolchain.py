@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from visionshare.errors import ExportError
 
-__all__ = ["FLAGS", "ObjectSize", "compiler", "run_compiler", "section_sizes", "target_macros"]
+__all__ = [
+    "FLAGS", "ObjectSize", "compiler", "run_command", "run_compiler", "section_sizes",
+    "target_macros",
+]  # fmt: skip
 
 # -std=c99 alone forbids fused multiply-adds.
 FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
@@ -32,10 +35,12 @@ def compiler() -> list[str]:
 
 def run_compiler(arguments: Sequence[str | Path]) -> str:
     """Run the compiler with these arguments and return its standard output."""
-    return _output([*compiler(), *map(str, arguments)])
+    command = [*compiler(), *map(str, arguments)]
+    return run_command(command, command[0])
 
 
-def _output(command: list[str]) -> str:
+def run_command(command: Sequence[str], called: str) -> str:
+    """Run a command and return its standard output; errors say the first line that tells one."""
     try:
         return subprocess.run(
             command,
@@ -44,12 +49,14 @@ def _output(command: list[str]) -> str:
             timeout=_SECONDS,
             encoding="utf-8",
             errors="replace",
+            env={**os.environ, "NO_COLOR": "1"},
         ).stdout
     except subprocess.CalledProcessError as error:
-        first = (error.stderr.strip() or "no message").splitlines()[0]
-        raise ExportError(f"{command[0]} failed: {first}") from None
+        lines = error.stderr.strip().splitlines() or ["no message"]
+        first = next((line for line in lines if "error:" in line), lines[0])
+        raise ExportError(f"{called} failed: {first}") from None
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExportError(f"{command[0]} failed: {error}") from None
+        raise ExportError(f"{called} failed: {error}") from None
 
 
 def target_macros() -> str:
@@ -60,7 +67,7 @@ def target_macros() -> str:
 
 @cache
 def _target_macros(command: tuple[str, ...]) -> str:
-    return _output([*command, *FLAGS, "-dM", "-E", "-x", "c", os.devnull])
+    return run_command([*command, *FLAGS, "-dM", "-E", "-x", "c", os.devnull], command[0])
 
 
 class ObjectSize(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +11,7 @@ from pathlib import Path
 from visionshare.errors import ExportError, InputError
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
+from visionshare.export.toolchain import run_command
 
 __all__ = ["OPTIMIZATIONS", "WARNINGS", "compile_and_link", "compile_objects", "zig"]
 
@@ -20,7 +19,6 @@ __all__ = ["OPTIMIZATIONS", "WARNINGS", "compile_and_link", "compile_objects", "
 OPTIMIZATIONS = {"size": "-Os", "speed": "-O2", "more-speed": "-O3"}
 #: Exported C has none of these.
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
-_SECONDS = 300
 # Constants and code at the beginning of the flash, variables at that of the memory; tables for
 # unwinding are of no use in C.
 _LINKER_SCRIPT = """SECTIONS
@@ -130,19 +128,4 @@ def _compiled(source: Path, options: list[str]) -> Path:
 
 def _zig_cc(arguments: list[str]) -> None:
     """Run zig's clang."""
-    try:
-        subprocess.run(
-            [*zig(), "cc", *arguments],
-            check=True,
-            capture_output=True,
-            timeout=_SECONDS,
-            encoding="utf-8",
-            errors="replace",
-            env={**os.environ, "NO_COLOR": "1"},
-        )
-    except subprocess.CalledProcessError as error:
-        lines = error.stderr.strip().splitlines() or ["no message"]
-        first = next((line for line in lines if "error:" in line), lines[0])
-        raise ExportError(f"zig cc failed: {first}") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExportError(f"zig cc failed: {error}") from None
+    run_command([*zig(), "cc", *arguments], "zig cc")

@@ -130,7 +130,7 @@ def decode_pages(
     >>> [page.tolist() for page in decode_pages(file)]
     [[[7, 7]], [[9, 9]]]
     """
-    first = open_picture(source, max_pixels, all_pages=True)
+    first = open_picture(source, max_pixels)
     for page in range(first.n_pages):
         picture = first
         if page > 0:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from visionshare.datasets.containers.container import TURNED, Container, exif_orientation
+from visionshare.datasets.containers.container import TURNED, Container, orientation_of
 from visionshare.datasets.containers.formats import Format, format_of, readable_formats
 from visionshare.errors import DataError
 
@@ -76,7 +76,7 @@ class OpenedPicture:
         if self.container.size is not None:
             return self.container.orientation
         # Pillow says so what a file's own properties tell.
-        return exif_orientation(self.image.info.get("exif") or b"")
+        return orientation_of(self.image.info.get("exif") or b"")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,7 +120,6 @@ class OpenedPicture:
 def open_picture(
     source: Source,
     max_pixels: int = MAX_PIXELS,
-    all_pages: bool = False,
     name: str | None = None,
 ) -> OpenedPicture:
     """Return a picture whose structure was read; no pixel is decoded."""
@@ -135,7 +134,7 @@ def open_picture(
         if found not in readable:
             raise DataError(f"{name}: cannot be read as an image ({_why_not(found, readable)})")
         most = max_pixels if found.max_pixels is None else min(max_pixels, found.max_pixels)
-        return OpenedPicture(name, found.read(data, all_pages), most)
+        return OpenedPicture(name, found.read(data), most)
 
 
 def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> bytes:

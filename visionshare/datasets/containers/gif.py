@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from visionshare.datasets.containers.container import Container
+from visionshare.datasets.containers.container import Container, number
 
-__all__ = ["read_gif"]
-
-_IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
+_IMAGE = 0x2C
+_EXTENSION = 0x21
 _CONTROL = 0xF9
-# Data comes in blocks of up to 255 bytes. Encoders fill them: so many at most of a file's bytes.
-_FEW_BLOCKS, _BYTES_A_BLOCK = 20_000, 64
+_TRAILER = 0x3B
+# Data comes in blocks of up to 255 bytes. Encoders fill them, so a file has few for its bytes.
+_FREE_BLOCKS = 20_000
+_BYTES_PER_BLOCK = 64
 
 
-def read_gif(data: bytes, all_pages: bool = False) -> Container:
-    """Return a GIF of its first image, or of all."""
-    width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+def read_gif(data: bytes) -> Container:
+    """Return a GIF of its images alone."""
+    width = number(data, 6, 2, "little")
+    height = number(data, 8, 2, "little")
     position = 13 + _table_bytes(data[10])
     kept = [data[:position]]
     blocks = _Blocks(data)
     control = b""
     n_images = 0
     while position < len(data):
-        kind, start = data[position], position
+        kind = data[position]
+        start = position
         if kind == _EXTENSION:
             position = blocks.end(start + 2)
             if data[start + 1 : start + 2] == bytes([_CONTROL]):
                 control = data[start:position]
         elif kind == _IMAGE:
-            left, top, wide, high = (
-                int.from_bytes(data[i : i + 2], "little") for i in range(start + 1, start + 9, 2)
-            )
             # After the descriptor: its colors, the first code's bits, and the blocks.
             position = blocks.end(start + 10 + _table_bytes(data[start + 9]) + 1)
-            if n_images == 0 or all_pages:
-                kept += [control, data[start:position]]
+            kept += [control, data[start:position]]
             if n_images == 0:
-                width, height = max(width, left + wide), max(height, top + high)
+                left, top, wide, high = (number(data, start + i, 2, "little") for i in (1, 3, 5, 7))
+                width = max(width, left + wide)
+                height = max(height, top + high)
             control = b""
             n_images += 1
         elif kind == _TRAILER:
@@ -45,8 +46,8 @@ def read_gif(data: bytes, all_pages: bool = False) -> Container:
             blocks.count(1)
     if n_images == 0:
         raise ValueError("no image")
-    data = b"".join(kept) + bytes([_TRAILER])
-    return Container("GIF", data, (width, height), n_pages=n_images)
+    file = b"".join(kept) + bytes([_TRAILER])
+    return Container("GIF", file, (width, height), n_pages=n_images)
 
 
 def _table_bytes(flags: int) -> int:
@@ -55,25 +56,22 @@ def _table_bytes(flags: int) -> int:
 
 
 class _Blocks:
-    """Counts the blocks of data, so that walking through them costs what the file's bytes cost."""
+    """Counts the blocks of data, so that walking through them costs no more than the bytes do."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._left = _FEW_BLOCKS + len(data) // _BYTES_A_BLOCK
+        self._left = _FREE_BLOCKS + len(data) // _BYTES_PER_BLOCK
 
     def count(self, n: int) -> None:
-        """Count so many more."""
         self._left -= n
         if self._left < 0:
             raise ValueError("very many small blocks")
 
     def end(self, position: int) -> int:
         """Return where the blocks that begin at a position end."""
-        data, most, start = self._data, self._left, position
-        for n in range(most + 1):
-            size = data[position] if position < len(data) else 0
+        size = 1
+        while size > 0:
+            self.count(1)
+            size = self._data[position] if position < len(self._data) else 0
             position += size + 1
-            if size == 0:
-                self.count(n + 1)
-                return min(position, len(data))
-        raise ValueError(f"very many small blocks from byte {start} on")
+        return min(position, len(self._data))

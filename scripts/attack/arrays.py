@@ -22,7 +22,7 @@ _TYPES = (0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E, 0x00, 0xFF)
 @cache
 def array_seeds() -> list[bytes]:
     """Return IDX files of every type, packed and not, and .npz files."""
-    from visionshare.datasets.idx import write_idx
+    from visionshare.datasets.readers.idx import write_idx
 
     rng = np.random.default_rng(0)
     seeds = []

@@ -133,16 +133,16 @@ FAULTS = (
     ),
     # Files and names from strangers.
     Mutation(
-        "arrays may be pickled", "datasets/arrays.py",
+        "arrays may be pickled", "datasets/readers/npz.py",
         "np.load(handle, allow_pickle=False)",
         "np.load(handle, allow_pickle=True)",
         "tests/datasets/test_datasets.py::test_npz_with_objects_or_a_bomb_is_refused",
     ),
     Mutation(
-        "links of a tar are followed", "datasets/pictures/tars.py",
+        "links of a tar are followed", "datasets/readers/tars.py",
         "            if not member.isreg() or member.issparse() or is_left:\n",
         "            if member.isdir() or member.issparse() or is_left:\n",
-        "tests/datasets/pictures/test_sources.py::test_links_of_a_tar_are_not_followed",
+        "tests/datasets/readers/test_registry.py::test_links_of_a_tar_are_not_followed",
     ),
     Mutation(
         "a recipe's name may be a path", "recipes/schema.py",

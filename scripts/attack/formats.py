@@ -148,19 +148,19 @@ def _read_checkpoint(folder: Path) -> list[np.ndarray]:
 
 
 def _write_idx(folder: Path) -> None:
-    from visionshare.datasets.idx import write_idx
+    from visionshare.datasets.readers.idx import write_idx
 
     write_idx(folder / "a-idx3-ubyte.gz", _IMAGES)
 
 
 def _read_idx(folder: Path) -> list[np.ndarray]:
-    from visionshare.datasets.idx import read_idx
+    from visionshare.datasets.readers.idx import read_idx
 
     return [read_idx(folder / "a-idx3-ubyte.gz")]
 
 
 def _write_catalog(folder: Path) -> None:
-    from visionshare.datasets.idx import write_idx
+    from visionshare.datasets.readers.idx import write_idx
 
     write_idx(folder / "images.idx", _IMAGES)
     write_idx(folder / "labels.idx", np.arange(40, dtype=np.uint8) % 3)

@@ -18,7 +18,7 @@ import numpy as np
 from scripts.reproduce.results import arguments, keep_runs, pyplot, render, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.columns import ArrayColumns
-from visionshare.datasets.idx import read_idx
+from visionshare.datasets.readers.idx import read_idx
 from visionshare.generators.anchors import AnchorColumns
 
 VALIDATION = 10000

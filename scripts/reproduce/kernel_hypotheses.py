@@ -42,7 +42,7 @@ from scripts.reproduce.results import (
 )
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
-from visionshare.datasets.idx import read_idx
+from visionshare.datasets.readers.idx import read_idx
 from visionshare.files.durable import write_text
 from visionshare.learners import regularization_path
 from visionshare.losses import coverage

@@ -27,9 +27,9 @@ from visionshare.datasets import (
     load_images,
     verify_dataset,
 )
-from visionshare.datasets.arrays import read_npz
 from visionshare.datasets.folders import read_image, read_images
-from visionshare.datasets.idx import read_idx, write_idx
+from visionshare.datasets.readers.idx import read_idx, write_idx
+from visionshare.datasets.readers.npz import read_npz
 from visionshare.errors import DataError, InputError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -8,7 +8,7 @@ from PIL import Image
 
 from visionshare.cli.main import main
 from visionshare.datasets.bundled_sets import load_digits
-from visionshare.datasets.pictures.folders import folder_pictures
+from visionshare.datasets.readers.class_folders import folder_pictures
 from visionshare.datasets.samples import SAMPLES, sign_picture, write_samples
 from visionshare.errors import InputError
 

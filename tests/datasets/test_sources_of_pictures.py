@@ -15,7 +15,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import decode_image, picture_header
 from visionshare.datasets.containers.formats import readable_formats
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.tars import tar_pictures
+from visionshare.datasets.readers.tars import tar_pictures
 from visionshare.service.limits import Limits
 from visionshare.service.worker import Worker
 
@@ -88,7 +88,7 @@ def from_tar(tmp_path_factory):
             member = tarfile.TarInfo(f"all/{name}.png")
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
-    contents = tar_pictures([path], "all").contents()
+    contents = tar_pictures(path).contents()
     return [content.data for content in contents]
 
 
@@ -98,12 +98,12 @@ def from_parquet(tmp_path_factory):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    from visionshare.datasets.parquet import parquet_pictures
+    from visionshare.datasets.readers.parquet import parquet_pictures
 
     path = tmp_path_factory.mktemp("parquet") / "all.parquet"
     images = [{"bytes": data} for _, data, _ in FILES]
     parquet.write_table(pyarrow.table({"image": images, "label": ["a"] * len(images)}), path)
-    return [content.data for content in parquet_pictures([path], "all").contents()]
+    return [content.data for content in parquet_pictures(path).contents()]
 
 
 def test_there_are_many_combinations():
@@ -202,7 +202,7 @@ def test_a_set_is_read_as_its_pictures(from_tar, tmp_path):
         if name in names:
             (tmp_path / "all").mkdir(exist_ok=True)
             (tmp_path / "all" / f"{name}.png").write_bytes(data)
-    from visionshare.datasets.pictures.folders import folder_pictures
+    from visionshare.datasets.readers.class_folders import folder_pictures
 
     read = read_pictures(folder_pictures(tmp_path), n_jobs=2)
     alone = [decode_image(data) for name, data, _ in sorted(FILES) if name in names]

@@ -11,7 +11,7 @@ from PIL import Image
 from visionshare import CompactClassifier, Pixels
 from visionshare.cli.main import main
 from visionshare.datasets import survey_shards
-from visionshare.datasets.pictures.tars import tar_contents
+from visionshare.datasets.readers.tars import tar_contents
 from visionshare.errors import DataError, InputError
 from visionshare.files import storage
 from visionshare.files.storage import file_size, is_url, matching_files, open_file

@@ -171,7 +171,7 @@ def test_zarr_groups_are_read_by_blocks(digits, tmp_path, monkeypatch):
     group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
     group.create_array("images", data=digits[0], chunks=(100, 8, 8))
     group.create_array("labels", data=digits[1])
-    monkeypatch.setattr("visionshare.datasets.row_blocks._BLOCK", 200 * 64)
+    monkeypatch.setattr("visionshare.datasets.readers.stored_arrays._BLOCK", 200 * 64)
     stored = survey_shards(str(tmp_path / "a.zarr"), (8, 8))
     assert [len(shard.labels) for shard in stored.shards] == [200, 200, 80]
     assert np.array_equal(stored.images(), digits[0])

@@ -19,8 +19,8 @@ from visionshare.batch.pictures import read_picture
 from visionshare.batch.worker_processes import DeadProcess, WorkerProcesses, worker_processes
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.opening import open_picture
-from visionshare.datasets.pictures.labeled import Content
-from visionshare.datasets.pictures.tars import is_tar, tar_contents
+from visionshare.datasets.readers.picture_set import Content
+from visionshare.datasets.readers.tars import is_tar, tar_contents
 from visionshare.errors import DataError, InputError
 from visionshare.files.storage import is_url, open_file
 from visionshare.machine.resources import resolve_jobs, single_threaded_blas

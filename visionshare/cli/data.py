@@ -125,7 +125,7 @@ def check(
 
     from visionshare.datasets.notices import collect_notices
     from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
-    from visionshare.datasets.pictures.sources import find_pictures
+    from visionshare.datasets.readers.registry import find_pictures
     from visionshare.machine.resources import resolve_jobs
 
     path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")

@@ -60,7 +60,7 @@ def _of_folder(folder: str, tars: bool) -> Iterable[str]:
     """Return the images of a folder, or its tars where it has no images."""
     from visionshare.datasets.folders import iter_images
     from visionshare.datasets.notices import collect_notices, kinds_sentence
-    from visionshare.datasets.pictures.tars import find_tars
+    from visionshare.datasets.readers.tars import find_tars
 
     images = iter_images(folder)
     with collect_notices() as seen:

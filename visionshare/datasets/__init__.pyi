@@ -14,10 +14,10 @@ from .decoding import decode_pages as decode_pages
 from .decoding import picture_header as picture_header
 from .glyphs import Fonts as Fonts
 from .imageset import ImageSet as ImageSet
+from .loading import load_images as load_images
 from .pictures.preparation import Preparation as Preparation
 from .pictures.preparation import propose_preparation as propose_preparation
 from .preprocessing import Preprocessing as Preprocessing
 from .shards import StoredPictures as StoredPictures
 from .shards import survey_shards as survey_shards
-from .sources import load_images as load_images
 from .textures import Cut as Cut

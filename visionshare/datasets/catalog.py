@@ -122,7 +122,7 @@ def data_roots(data_dir: Folder = None) -> list[Path]:
 def uses_folder(name: str, data_dir: str | os.PathLike[str], catalog: Catalog = None) -> bool:
     """Return whether a data set would be read from a folder of data sets."""
     # It is not where it comes inside a package, or where the folder does not have it.
-    from visionshare.datasets.parquet import has_parquet
+    from visionshare.datasets.readers.parquet import has_parquet
 
     info, root = dataset_info(name, catalog), Path(data_dir)
     if info.kind == "bundled":
@@ -383,7 +383,7 @@ def _check_shape(info: DataSetInfo, part: Split, images: np.ndarray, labels: np.
 
 
 def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
-    from visionshare.datasets.idx import read_idx
+    from visionshare.datasets.readers.idx import read_idx
 
     part = _split(info, split)
     images = read_idx(_checked(info, part.images, data_dir))
@@ -393,7 +393,7 @@ def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 
 
 def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
-    from visionshare.datasets.libsvm import read_libsvm
+    from visionshare.datasets.readers.libsvm import read_libsvm
 
     part = _split(info, split)
     values, labels = read_libsvm(_checked(info, part.images, data_dir), part.shape[1:])
@@ -409,7 +409,7 @@ def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 
 
 def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
-    from visionshare.datasets.arrays import read_npz
+    from visionshare.datasets.readers.npz import read_npz
 
     part = _split(info, "all")
     arrays = read_npz(_checked(info, part.images, data_dir))
@@ -425,8 +425,8 @@ def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 
 
 def _load_parquet(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
-    from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures
     from visionshare.datasets.pictures.reading import read_pictures
+    from visionshare.datasets.readers.parquet import find_shards, has_parquet, pictures_of_files
 
     roots = data_roots(data_dir)
     found = [folder for root in roots if has_parquet(folder := root / info.folder)]
@@ -434,7 +434,7 @@ def _load_parquet(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
         searched = ", ".join(map(str, roots))
         raise DataError(f"{info.name}: no {info.folder}/*.parquet in {searched}; {_by_hand(info)}")
     mode = "color" if len(info.image_shape) == 3 else "gray"
-    pictures = parquet_pictures(find_shards(found[0], split), info.name)
+    pictures = pictures_of_files([(None, find_shards(found[0], split))], info.name)
     images = read_pictures(pictures, mode=mode).images
     if images.shape[1:] != info.image_shape or pictures.classes != info.classes:
         raise DataError(f"{info.name}: {found[0]} has images or classes of another data set")

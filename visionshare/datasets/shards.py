@@ -13,29 +13,34 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visionshare.class_labels import in_order
-from visionshare.datasets.idx import is_idx
-from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.broken_files import file_errors
+from visionshare.datasets.decoding import MODES
+from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
 from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.datasets.row_blocks import has_rows, is_zarr, read_rows, row_blocks
+from visionshare.datasets.readers.arrays import array_pictures
+from visionshare.datasets.readers.idx import is_idx, labels_beside
+from visionshare.datasets.readers.picture_set import PictureSet
+from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.readers.stored_arrays import (
+    has_stored_arrays,
+    is_zarr,
+    read_rows,
+    row_blocks,
+)
 from visionshare.errors import DataError, InputError
 from visionshare.files.durable import storage_errors, write_text
 from visionshare.files.storage import is_url, matching_files, open_file
 
-__all__ = [
-    "Reading", "Shard", "StoredPictures", "local_copy", "partitions_of", "stored_files",
-    "survey_shards",
-]  # fmt: skip
-
-_VERSION, _BLOCK = 1, 8 << 20
+_VERSION = 1
+_BLOCK = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class Shard:
     sha256: str
     labels: tuple[int, ...]
     broken: int = 0
+    # Which of its pictures it stands for; None for all.
     rows: tuple[int, ...] | None = None
 
     def taken(self, rows: np.ndarray) -> Shard:
@@ -67,10 +73,13 @@ class Shard:
 
     def images(self, reading: Reading, folder: Path | None = None, n_jobs: int = 1) -> np.ndarray:
         """Read the file's pictures."""
-        with local_copy(self.file, folder) as (path, n_bytes, sha256):
-            if (n_bytes, sha256) != (self.n_bytes, self.sha256):
+        with opened_partition(self.file, folder) as partition:
+            if (partition.n_bytes, partition.sha256) != (self.n_bytes, self.sha256):
                 raise DataError(f"{self.file}: changed since it was surveyed; survey it again")
-            images = _read(path, self.file, reading, n_jobs)[0].images
+            images = read_pictures(
+                partition.pictures, reading.size, reading.mode, reading.steps,
+                skip_broken=reading.skip_broken, n_jobs=n_jobs,
+            ).images  # fmt: skip
         if self.rows is not None:
             images = images[np.array(self.rows, np.int64)]
         if len(images) != len(self.labels):
@@ -117,7 +126,7 @@ class StoredPictures:
         return sum(shard.broken for shard in self.shards)
 
     def sample(self, n: int, files: int = 4, n_jobs: int = 1) -> np.ndarray:
-        """Return images for a family to be fitted on: evenly from a few files, evenly chosen.
+        """Return images for a family to be fitted on, evenly chosen from a few files.
 
         Parameters
         ----------
@@ -127,15 +136,11 @@ class StoredPictures:
             Files that are read, at most.
         n_jobs : int, default 1
         """
-        files = min(files, len(self.shards))
-        chosen = np.unique(np.linspace(0, len(self.shards) - 1, files).astype(int))
-        parts = []
-        for part, i in zip(
-            np.diff(np.linspace(0, n, len(chosen) + 1).astype(int)), chosen, strict=True
-        ):
-            images = self.shards[i].images(self.reading, None, n_jobs)
-            parts.append(images[np.unique(np.linspace(0, len(images) - 1, part).astype(int))])
-        return np.concatenate(parts)
+        shards = tuple(self.shards[i] for i in _evenly(len(self.shards), files))
+        some = replace(self, shards=shards)
+        mask = np.zeros(len(some), bool)
+        mask[_evenly(len(some), n)] = True
+        return some.subset(mask).images(n_jobs)
 
     def subset(self, mask: np.ndarray) -> StoredPictures:
         """Return some of the pictures, in the files that have any of them.
@@ -179,30 +184,15 @@ class StoredPictures:
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of what is read: the files' digests, labels and the preparation."""
-        values = [
-            self.classes,
-            self.reading.size,
-            self.reading.mode,
-            self.reading.steps.to_values(),
-        ]
+        reading = self.reading
+        values = [self.classes, reading.size, reading.mode, reading.steps.to_values()]
         read = [(shard.sha256, shard.labels, shard.rows) for shard in self.shards]
         return hashlib.sha256(json.dumps([values, read]).encode()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a manifest, as JSON, atomically."""
-        reading = self.reading
-        values = {
-            "version": _VERSION,
-            "classes": self.classes,
-            "reading": {
-                "size": reading.size,
-                "mode": reading.mode,
-                "steps": reading.steps.to_values(),
-                "skip_broken": reading.skip_broken,
-            },
-            "skipped": self.skipped,
-            "shards": [vars(shard) for shard in self.shards],
-        }
+        values = {"version": _VERSION, **asdict(self)}
+        values["reading"]["steps"] = self.reading.steps.to_values()
         write_text(path, json.dumps(values, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -214,27 +204,24 @@ class StoredPictures:
         DataError
             If it is missing or no manifest.
         """
-        try:
+        with file_errors(path, "a manifest of pictures"):
             values = json.loads(Path(path).read_text("utf-8"))
-            if values["version"] != _VERSION:
-                raise DataError(f"{path}: version {values['version']}, not {_VERSION}")
-            reading = values["reading"]
-            steps = Preprocessing.from_values(reading["steps"])
-            height, width = map(int, reading["size"])
-            shards = [Shard(**shard) for shard in values["shards"]]
+            if values.pop("version") != _VERSION:
+                raise DataError(f"{path}: a manifest of another version than {_VERSION}")
+            reading = Reading(**values.pop("reading"))
+            height, width = reading.size
+            steps = Preprocessing.from_values(reading.steps)
             return cls(
-                tuple(
-                    replace(s, labels=tuple(map(int, s.labels)), rows=s.rows and tuple(s.rows))
-                    for s in shards
-                ),
+                tuple(map(_shard, values["shards"])),
                 tuple(map(str, values["classes"])),
-                Reading((height, width), reading["mode"], steps, reading["skip_broken"]),
+                replace(reading, size=(int(height), int(width)), steps=steps),
                 tuple(map(str, values["skipped"])),
             )
-        except OSError as error:
-            raise DataError(f"{path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: no manifest of pictures ({error})") from None
+
+
+def _evenly(n: int, most: int) -> np.ndarray:
+    """Return at most so many numbers below n, evenly apart."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def _here(
@@ -262,7 +249,7 @@ def survey_shards(
     ----------
     pattern : str or sequence of str
         Paths or URLs, such as "s3://bucket/train-*.parquet": tars, Parquet, HDF5, ``.npz`` or IDX
-        files, see :func:`visionshare.datasets.pictures.sources.find_pictures`. Each file is a
+        files, see :func:`visionshare.datasets.readers.registry.find_pictures`. Each file is a
         partition: it should fit a worker's memory when it is decoded. Of HDF5 and of a Zarr group
         (``NAME.zarr``), with arrays ``images`` and ``labels``, blocks of about 64 MiB are.
     size : tuple of int
@@ -293,28 +280,30 @@ def survey_shards(
     names = [part for name in names for part in partitions_of(name)]
     if not names:
         raise DataError(f"no files match {pattern!r}")
-    if mode not in ("gray", "color"):
+    if mode not in MODES:
         raise InputError("mode", mode, "'gray' or 'color'")
     height, width = map(int, size)
     reading = Reading((height, width), mode, steps or Preprocessing(), skip_broken)
-    # Labels of two files with the same name mean the same class.
-    numbers: dict[str, int] = {}
-    shards, skipped = [], []
-    for name, found in zip(
-        names, mapper(_surveyed, Reading, tuple(vars(reading).values()), names), strict=True
-    ):
+    surveys: list[tuple[Shard, tuple[str, ...]]] = []
+    skipped = []
+    given = tuple(vars(reading).values())
+    for name, found in zip(names, mapper(_surveyed, Reading, given, names), strict=True):
         if isinstance(found, str):
             skipped.append(found)
-            continue
-        shard, classes = found
-        table = [numbers.setdefault(label, len(numbers)) for label in classes]
-        if shard.labels:
-            shards.append(replace(shard, labels=tuple(table[i] for i in shard.labels)))
-        else:
+        elif not found[0].labels:
             skipped.append(f"{name}: no pictures")
-    if not shards:
+        else:
+            surveys.append(found)
+    if not surveys:
         raise DataError(f"{names[0]}: no pictures in {len(names)} files")
-    return _sorted(StoredPictures(tuple(shards), tuple(numbers), reading, tuple(skipped)))
+    # Labels of two files with the same name mean the same class.
+    classes = in_order({name for _, names_of_file in surveys for name in names_of_file})
+    number = {name: i for i, name in enumerate(classes)}
+    shards = []
+    for shard, names_of_file in surveys:
+        table = [number[name] for name in names_of_file]
+        shards.append(replace(shard, labels=tuple(table[label] for label in shard.labels)))
+    return StoredPictures(tuple(shards), classes, reading, tuple(skipped))
 
 
 def stored_files(pattern: str) -> list[str]:
@@ -324,89 +313,79 @@ def stored_files(pattern: str) -> list[str]:
 
 def partitions_of(name: str) -> list[str]:
     """Return the partitions of a file: blocks of rows of Zarr and HDF5, else the file itself."""
-    return row_blocks(name) if has_rows(name) and "#" not in name else [name]
-
-
-def _sorted(pictures: StoredPictures) -> StoredPictures:
-    """Return pictures whose classes are in the order of their names, numbers by their size."""
-    order = in_order(pictures.classes)
-    table = [order.index(name) for name in pictures.classes]
-    shards = [replace(s, labels=tuple(table[i] for i in s.labels)) for s in pictures.shards]
-    return replace(pictures, shards=tuple(shards), classes=order)
+    return row_blocks(name) if has_stored_arrays(name) and "#" not in name else [name]
 
 
 def _surveyed(reading: Reading, name: str) -> tuple[Shard, tuple[str, ...]] | str:
     """Return what is in a file and its classes, or why it is skipped."""
     try:
-        with local_copy(name) as (path, n_bytes, sha256):
-            read, classes, labels = _read(path, name, reading, 1)
+        with opened_partition(name) as partition:
+            pictures = partition.pictures
+            if pictures.values is not None and pictures.values not in KNOWN_RANGES:
+                # Each file would have a range of its own.
+                low, high = pictures.values
+                raise DataError(
+                    f"{name}: values from {low:g} to {high:g}; files of one set need bytes, or "
+                    "values from 0 to 1 or to 255"
+                )
+            read = read_pictures(
+                pictures, reading.size, reading.mode, reading.steps,
+                skip_broken=reading.skip_broken,
+            )  # fmt: skip
     except DataError as error:
         if not reading.skip_broken:
             raise
         return str(error)
-    kept = tuple(labels[read.numbers].tolist())
-    return Shard(name, n_bytes, sha256, kept, len(read.broken)), classes
+    labels = tuple(pictures.labels[read.numbers].tolist())
+    shard = Shard(name, partition.n_bytes, partition.sha256, labels, len(read.broken))
+    return shard, pictures.classes
 
 
-def _read(
-    path: Path, name: str, reading: Reading, n_jobs: int
-) -> tuple[ReadPictures, tuple[str, ...], np.ndarray]:
-    try:
-        pictures = find_pictures(path)
-        if pictures.values is not None and pictures.values not in KNOWN_RANGES:
-            # Each file would have a range of its own.
-            low, high = pictures.values
-            raise DataError(
-                f"{path}: values from {low:g} to {high:g}; files of one set need bytes, or values "
-                "from 0 to 1 or to 255"
-            )
-        read = read_pictures(
-            pictures, reading.size, reading.mode, reading.steps,
-            skip_broken=reading.skip_broken, n_jobs=n_jobs,
-        )  # fmt: skip
-    except DataError as error:
-        raise DataError(str(error).replace(str(path), name)) from None
-    return read, pictures.classes, pictures.labels
+class Partition(NamedTuple):
+    """The pictures of a file, its bytes and their digest."""
+
+    pictures: PictureSet
+    n_bytes: int
+    sha256: str
 
 
 @contextmanager
-def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, int, str]]:
-    """Give a file of storage as one of this machine, with its bytes and their digest."""
-    if has_rows(name):
+def opened_partition(name: str, folder: Path | None = None) -> Iterator[Partition]:
+    """Give the pictures of a file or of a block of rows; a file of storage is copied meanwhile."""
+    if has_stored_arrays(name):
         images, labels = read_rows(name)
         digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())
         digest.update(np.ascontiguousarray(labels).tobytes())
-        with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:
-            path = Path(home, "rows.npz")
-            with storage_errors(path):
-                np.savez(path, images=images, labels=labels)
-            yield path, images.nbytes + labels.nbytes, digest.hexdigest()
+        n_bytes = images.nbytes + labels.nbytes
+        pictures = array_pictures(name, {"images": images, "labels": labels}, n_bytes)
+        yield Partition(pictures, n_bytes, digest.hexdigest())
         return
     if not is_url(name):
         with open_file(name) as file:
             found = _digested(file, None)
-        yield Path(name), *found
+        yield Partition(find_pictures(name), *found)
         return
     with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:
         path = Path(home, PurePosixPath(name).name)
-        with open_file(name) as file, path.open("wb") as out:
-            found = _digested(file, out)
+        found = _copied(name, path)
         if is_idx(name):
-            _copy_labels(name, path.parent)
-        yield path, *found
+            labels_path = labels_beside(path)
+            _copied(f"{name.rpartition('/')[0]}/{labels_path.name}", labels_path)
+        try:
+            yield Partition(find_pictures(path), *found)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), name)) from None
 
 
-def _copy_labels(name: str, folder: Path) -> None:
-    """Copy the labels that stand beside an IDX file of images."""
-    labels = name.replace("images", "labels").replace("idx3", "idx1")
-    if labels != name:
-        with open_file(labels) as file, (folder / PurePosixPath(labels).name).open("wb") as out:
-            _digested(file, out)
+def _copied(name: str, path: Path) -> tuple[int, str]:
+    with open_file(name) as file, path.open("wb") as out:
+        return _digested(file, out)
 
 
 def _digested(file: Any, out: Any) -> tuple[int, str]:
     """Return the bytes of a file and their digest; write them to another one, if it is given."""
-    digest, n_bytes = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    n_bytes = 0
     while block := file.read(_BLOCK):
         digest.update(block)
         n_bytes += len(block)
@@ -414,3 +393,9 @@ def _digested(file: Any, out: Any) -> tuple[int, str]:
             with storage_errors(out.name):
                 out.write(block)
     return n_bytes, digest.hexdigest()
+
+
+def _shard(values: dict[str, Any]) -> Shard:
+    shard = Shard(**values)
+    rows = None if shard.rows is None else tuple(shard.rows)
+    return replace(shard, labels=tuple(map(int, shard.labels)), rows=rows)

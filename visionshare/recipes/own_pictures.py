@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.datasets.catalog import list_datasets, uses_folder
-from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.splits import TEST_FRACTION
 from visionshare.datasets.pictures.survey import survey_pictures
-from visionshare.datasets.shards import local_copy, partitions_of
+from visionshare.datasets.readers.labels import TRAIN
+from visionshare.datasets.readers.picture_set import PictureSet
+from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.shards import opened_partition, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.bundled import bundled
 from visionshare.recipes.reading import load_recipe
@@ -130,12 +131,9 @@ def _recipe_for_storage(
         accepted = 'nothing: files with the word "test" in their names test'
         raise InputError("--test-fraction", options.test_fraction, accepted)
     first = partitions_of(split_files(source)[0][0])[0]
-    with local_copy(first) as (path, _, _):
-        try:
-            pictures = find_pictures(path)
-            made = _prepared(pictures, first, options, jobs)
-        except DataError as error:
-            raise DataError(str(error).replace(str(path), first)) from None
+    with opened_partition(first) as partition:
+        pictures = partition.pictures
+        made = _prepared(pictures, first, options, jobs)
     base = options.recipe or choose_recipe(made)
     # How long it learns is the recipe's: of how many pictures there are a file says nothing.
     named = replace(options, recipe=base)

@@ -282,7 +282,7 @@ def _large_member() -> bytes:
 
 
 def _use_libsvm(content: bytes) -> int:
-    from visionshare.datasets.libsvm import read_libsvm
+    from visionshare.datasets.readers.libsvm import read_libsvm
 
     suffix = ".gz" if content[:2] == b"\x1f\x8b" else ".txt"
     read_libsvm(written(content, suffix), (28, 28))

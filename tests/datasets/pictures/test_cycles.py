@@ -10,7 +10,7 @@ from PIL import Image
 from visionshare import CompactClassifier, Pixels
 from visionshare.cli.main import main
 from visionshare.datasets.folders import find_images
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.readers.registry import find_pictures
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 

@@ -16,7 +16,7 @@ from visionshare.datasets.containers.formats import extensions, readable_formats
 from visionshare.datasets.decoding import decode_pages
 from visionshare.datasets.notices import collect_notices
 from visionshare.datasets.pictures.checking import check_pictures
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.errors import DataError, VisionshareError
 from visionshare.recipes.own_pictures import recipe_for_pictures
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import Preprocessing, load_images, propose_preparation
-from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.survey import survey_pictures
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.errors import DataError, InputError
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures
 from visionshare.datasets.pictures.splits import held_out, split_pictures
+from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import InputError
 
 

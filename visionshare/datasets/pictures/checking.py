@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.labeled import PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import Survey, median_size, survey_pictures
+from visionshare.datasets.readers.picture_set import PictureSet
 
 __all__ = ["ClassCounts", "PictureCheck", "check_pictures", "contact_sheet", "describe_sizes"]
 

@@ -12,11 +12,11 @@ import numpy as np
 from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.decoding import decode_array, decode_image
 from visionshare.datasets.opening import open_picture
-from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import median_size
 from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError, InputError
 
 __all__ = ["Preparation", "propose_preparation"]

@@ -15,9 +15,9 @@ from visionshare.datasets.decoding import decode_array, decode_image
 from visionshare.datasets.folders import file_text
 from visionshare.datasets.notices import collect_notices
 from visionshare.datasets.opening import open_picture
-from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError
 from visionshare.machine.memory import check_fits
 from visionshare.machine.progress import stage

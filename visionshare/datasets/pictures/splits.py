@@ -10,9 +10,10 @@ import numpy as np
 from visionshare.datasets.copies import group_numbers
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
+from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.training_values import BYTE, TrainingValues
 from visionshare.errors import InputError
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.datasets.pictures.labeled import Content, Header, PictureSet, header
+from visionshare.datasets.opening import open_picture
+from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError
 from visionshare.machine.resources import resolve_jobs
 
@@ -37,15 +38,26 @@ def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Survey:
                 if isinstance(found, DataError):
                     broken[number] = str(found)
                     continue
-                sizes.append((found.height, found.width))
-                modes[found.mode] += 1
-                formats[found.format] += 1
+                height, width, mode, kind = found
+                sizes.append((height, width))
+                modes[mode] += 1
+                formats[kind] += 1
     return Survey(np.array(sizes, np.int64).reshape(-1, 2), modes, formats, broken)
 
 
-def _header(content: Content) -> Header | DataError:
+def _header(content: Content) -> tuple[int, int, str, str] | DataError:
+    """Return height, width, mode and format of a picture; no pixel is decoded."""
+    name, data = content
+    if isinstance(data, np.ndarray):
+        # A vector is a row of values.
+        height, width = data.shape[:2] if data.ndim > 1 else (1, len(data))
+        n_channels = data.shape[2] if data.ndim > 2 else 1
+        mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(n_channels, f"{n_channels} channels")
+        mode = mode if data.dtype == np.uint8 else f"{mode} {data.dtype}"
+        return height, width, mode, "array"
     try:
-        return header(content)
+        picture = open_picture(data, name=name)
+        return *picture.shape, picture.mode, picture.format
     except DataError as error:
         return error
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from visionshare.datasets.decoding import free_range, known_range
 from visionshare.datasets.opening import OpenedPicture
-from visionshare.datasets.pictures.labeled import TRAIN, Content, Data, PictureSet
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.readers.labels import TRAIN
+from visionshare.datasets.readers.picture_set import Content, Data, PictureSet
 from visionshare.errors import DataError
 
 __all__ = [

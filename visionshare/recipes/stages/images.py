@@ -18,9 +18,9 @@ from visionshare.datasets import (
     load_images,
 )
 from visionshare.datasets.copies import groups_of_copies
-from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
 from visionshare.datasets.pictures.survey import common_size
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import RecipeError

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets import ImageSet, Preprocessing, StoredPictures, survey_shards
-from visionshare.datasets.pictures.folders import role_of
-from visionshare.datasets.row_blocks import is_zarr
+from visionshare.datasets.readers.labels import role_of
+from visionshare.datasets.readers.stored_arrays import is_zarr
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.shards import stored_files
 from visionshare.errors import DataError, RecipeError

@@ -7,11 +7,10 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import load_images
-from visionshare.datasets.arrays import read_hdf5
 from visionshare.datasets.pictures.checking import check_pictures
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
-from visionshare.datasets.row_blocks import row_blocks
+from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.readers.stored_arrays import read_rows, row_blocks
 from visionshare.datasets.shards import survey_shards
 from visionshare.errors import DataError
 
@@ -122,4 +121,4 @@ def test_what_an_hdf5_file_lacks_is_named_once(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x_train"] = [0, 1]
     with pytest.raises(DataError, match=r"^\S+: no array 'images'; it has \['x_train'\]$"):
-        read_hdf5(tmp_path / "a.h5", ("images", "labels"))
+        read_rows(str(tmp_path / "a.h5"))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from visionshare.datasets.row_blocks import read_rows, row_blocks
+from visionshare.datasets.readers.stored_arrays import read_rows, row_blocks
 from visionshare.datasets.shards import survey_shards
 from visionshare.errors import DataError, MemoryLimitError
 
@@ -50,7 +50,7 @@ def test_blocks_of_hdf5_are_all_rows_in_order(options, rng, tmp_path, monkeypatc
     images = rng.integers(0, 256, (500, 8, 8), np.uint8)
     labels = np.arange(500) % 3
     name = written(tmp_path / "a.h5", images, labels, **options)
-    monkeypatch.setattr("visionshare.datasets.row_blocks._BLOCK", 100 * 64)
+    monkeypatch.setattr("visionshare.datasets.readers.stored_arrays._BLOCK", 100 * 64)
     blocks = row_blocks(name)
     assert len(blocks) > 1
     parts = [read_rows(block) for block in blocks]
@@ -69,7 +69,7 @@ def test_what_is_no_hdf5_of_pictures_is_refused(tmp_path):
     broken = tmp_path / "broken.h5"
     broken.write_bytes(b"no directory" * 100)
     for name, problem in (
-        (str(broken), "invalid HDF5"),
+        (str(broken), "cannot be read as HDF5"),
         (written(tmp_path / "one.h5", np.zeros((3, 2, 2)), [1, 2]), "labels of shape"),
         (str(tmp_path / "none.h5"), "No such file"),
     ):
@@ -100,7 +100,7 @@ def test_of_hdf5_in_storage_only_the_rows_are_fetched(
     bucket = f"blocks-{len(str(chunks))}"
     object_storage.mkdir(bucket)
     object_storage.put_file(name, f"{bucket}/a.h5")
-    monkeypatch.setattr("visionshare.datasets.row_blocks._BLOCK", 4 << 20)
+    monkeypatch.setattr("visionshare.datasets.readers.stored_arrays._BLOCK", 4 << 20)
     fetched, core = [], pytest.importorskip("s3fs.core")
     real = core.S3File._fetch_range
 

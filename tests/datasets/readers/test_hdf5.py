@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from visionshare.datasets import load_images
-from visionshare.datasets.arrays import read_hdf5
-from visionshare.datasets.hdf5 import hdf5_array
+from visionshare.datasets.readers.hdf5 import hdf5_array
+from visionshare.datasets.readers.stored_arrays import read_rows
 from visionshare.errors import DataError
 
 NAMES = [f"class-{number % 3}" for number in range(50)]
@@ -135,5 +135,6 @@ def test_only_gzip_is_unpacked(tmp_path, packed):
     options = {"scaleoffset": 0} if packed == "scaleoffset" else {"compression": packed}
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("images", data=np.ones((50, 6, 5), np.uint8), **options)
+        file["labels"] = np.zeros(50, np.uint8)
     with pytest.raises(DataError, match="accepted: gzip or none"):
-        read_hdf5(tmp_path / "a.h5", ("images",))
+        read_rows(str(tmp_path / "a.h5"))

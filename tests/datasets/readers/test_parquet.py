@@ -11,8 +11,13 @@ from PIL import Image
 
 from visionshare.datasets import dataset_info, fetch_dataset, load_dataset, load_images
 from visionshare.datasets.catalog import verify_dataset
-from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures
 from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.readers.parquet import (
+    find_shards,
+    has_parquet,
+    parquet_pictures,
+    pictures_of_files,
+)
 from visionshare.errors import DataError
 from visionshare.recipes import load_recipe, train
 
@@ -108,7 +113,7 @@ def test_labels_without_names_are_their_own(tmp_path, images, labels, classes):
     found = load_images(tmp_path, mode="color")
     assert (found.classes, found.labels.tolist()) == (classes, expected)
     assert_array_equal(found.images[7:], images[1:3])
-    pictures = parquet_pictures([tmp_path], "both")
+    pictures = parquet_pictures(tmp_path)
     assert (pictures.classes, pictures.labels.tolist()) == (classes, expected)
     write(tmp_path / "c.parquet", images, LABELS, column="image")
     with pytest.raises(DataError, match=r"c\.parquet: other classes than those of .*a\.parquet"):
@@ -125,8 +130,8 @@ def test_what_is_missing_is_said(tmp_path, images):
         assert "\n" not in str(caught.value)
 
     refused("does not name the classes", huggingface=noted("cat"))
-    refused("no texts, or not all different", huggingface=noted(["cat", "cat"]))
-    refused("no texts, or not all different", huggingface=noted(["cat", 3]))
+    refused("does not name the classes, each once", huggingface=noted(["cat", "cat"]))
+    refused("does not name the classes, each once", huggingface=noted(["cat", 3]))
     refused("no columns 'image'", column="picture")
     refused(r"'img' is no record with bytes", kind=pyarrow.struct([("path", pyarrow.string())]))
     text = pyarrow.struct([("bytes", pyarrow.list_(pyarrow.int8()))])
@@ -141,17 +146,17 @@ def test_what_is_missing_is_said(tmp_path, images):
             [images[0], images[0].transpose(1, 0, 2).copy()], [0, 1])  # fmt: skip
     refused("no images", [], pyarrow.array([], pyarrow.int64()))
     with pytest.raises(DataError, match="cannot be read as Parquet"):
-        parquet_pictures([tmp_path / "none.parquet"], "none")
+        parquet_pictures(tmp_path / "none.parquet")
     write(file, images, LABELS)
     write(tmp_path / "b.parquet", images, LABELS, noted(["dog", "cat"]))
     with pytest.raises(DataError, match=r"b\.parquet: other classes than those of .*a\.parquet"):
-        parquet_pictures([file, tmp_path / "b.parquet"], "both")
+        pictures_of_files([(None, [file, tmp_path / "b.parquet"])], "both")
 
 
 def test_all_images_together_are_bounded(tmp_path, images):
     file = tmp_path / "a.parquet"
     write(file, images, LABELS)
-    pictures = parquet_pictures([file], "a")
+    pictures = parquet_pictures(file)
     assert len(read_pictures(pictures, max_bytes=7 * 20).images) == 7
     with pytest.raises(DataError, match=r"7 images of shape \(4, 5\) take 140.0 bytes"):
         read_pictures(pictures, max_bytes=7 * 20 - 1)

@@ -15,7 +15,7 @@ from PIL import Image
 from visionshare.datasets import load_images
 from visionshare.datasets.folders import find_images
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.errors import DataError, InputError
 
 SIZE = (6, 7)
@@ -147,7 +147,7 @@ def test_class_folders_go_before_a_stray_tar(tmp_path):
     write_tar(tmp_path / "backup.tar", {"fish/1.png": png(3)})
     pictures = find_pictures(tmp_path)
     assert pictures.classes == ("cat", "dog")
-    assert pictures.notes == ("backup.tar is not used: folders hold the classes",)
+    assert pictures.notes == (".tar files are not used: folders hold the classes",)
 
 
 def test_class_folders_go_before_a_stray_parquet_file(tmp_path):
@@ -156,7 +156,7 @@ def test_class_folders_go_before_a_stray_parquet_file(tmp_path):
     (tmp_path / "cat" / "features.parquet").touch()
     pictures = find_pictures(tmp_path)
     assert pictures.classes == ("cat", "dog")
-    assert pictures.notes == ("a Parquet file is not used: folders hold the classes",)
+    assert pictures.notes == (".parquet files are not used: folders hold the classes",)
     assert load_images(tmp_path, "train", size=(4, 4)).classes == ("cat", "dog")
 
 
@@ -191,14 +191,14 @@ def test_json_lines(tmp_path):
         ("t.csv", "path,label\n../secret.png,cat\n", "outside"),
         ("t.csv", "path,label\n/etc/hostname,cat\n", "outside"),
         ("t.csv", "path,label\nb.png,cat\n", "no file 'b.png'"),
-        ("t.csv", "path,label\na.png\n", "too few"),
+        ("t.csv", "path,label\na.png\n", "no label; it has path"),
         ("t.csv", "path,label\na.png,\n", "no label"),
-        ("t.csv", "one,two\na,b\n", "no columns 'path' and 'label'"),
+        ("t.csv", "one,two\na,b\n", "no path; it has one, two"),
         ("t.csv", "", "no rows"),
         ("t.csv", 'path,label\n"a.png,cat', "cannot be read as a table"),
         ("t.jsonl", "[" * 100_000, "cannot be read as a table"),
         ("t.jsonl", "[1]\n", "no object"),
-        ("t.jsonl", '{"path": "a.png"}\n', "no keys"),
+        ("t.jsonl", '{"path": "a.png"}\n', "no label; it has path"),
         ("t.jsonl", '{"path": "a.png", "label": 1.0}\n', r"label 1\.0, not text or a whole"),
         ("t.jsonl", '{"path": "a.png", "label": null}\n', "label null, not text or a whole"),
         ("t.jsonl", '{"path": "a.png", "label": 1, "split": 0.5}\n', r"split 0\.5, not text"),

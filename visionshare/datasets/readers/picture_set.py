@@ -1,4 +1,4 @@
-"""Labeled pictures that are decoded only when they are asked for."""
+"""Labeled pictures that are decoded only when they are asked for: what every reader returns."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from visionshare.datasets.opening import open_picture
+from visionshare.datasets.readers.labels import TEST, VALIDATION
 
-__all__ = ["TEST", "TRAIN", "VALIDATION", "Content", "Header", "PictureSet", "header"]
-
-# What a picture is for, as its source says.
-TRAIN, TEST, VALIDATION = 0, 1, 2
 # Encoded pictures that wait for a thread, at most.
-_BATCH, _BATCH_BYTES = 64, 32 << 20
+_BATCH = 64
+_BATCH_BYTES = 32 << 20
 Data: TypeAlias = "str | bytes | np.ndarray"
 
 
@@ -26,15 +23,6 @@ class Content(NamedTuple):
     data: Data
 
 
-class Header(NamedTuple):
-    """What the first bytes of a picture tell: its height, width, mode and format."""
-
-    height: int
-    width: int
-    mode: str
-    format: str
-
-
 @dataclass(frozen=True)
 class PictureSet:
     """Pictures, the class of each, and what each is for."""
@@ -43,10 +31,14 @@ class PictureSet:
     classes: tuple[str, ...]
     labels: np.ndarray
     roles: np.ndarray | None
+    # Yields all pictures in order.
     contents: Callable[[], Iterator[Content]]
     notes: tuple[str, ...] = ()
+    # "files", "arrays" of pictures, or "prepared" arrays, of which nothing is changed.
     kind: str = "files"
+    # What became 0 and 255 where arrays of numbers became bytes.
     values: tuple[float, float] | None = None
+    # The arrays that hold the pictures, and their names.
     blocks: tuple[tuple[str, np.ndarray], ...] = ()
 
     def __len__(self) -> int:
@@ -80,17 +72,3 @@ class PictureSet:
                 numbers, waiting, n_bytes = [], [], 0
         if waiting:
             yield numbers, waiting
-
-
-def header(content: Content) -> Header:
-    """Return what a picture's header tells; no pixel is decoded."""
-    name, data = content
-    if isinstance(data, np.ndarray):
-        # A vector is a row of values.
-        height, width = data.shape[:2] if data.ndim > 1 else (1, len(data))
-        channels = data.shape[2] if data.ndim > 2 else 1
-        mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels, f"{channels} channels")
-        mode = mode if data.dtype == np.uint8 else f"{mode} {data.dtype}"
-        return Header(int(height), int(width), mode, "array")
-    picture = open_picture(data, name=name)
-    return Header(*picture.shape, picture.mode, picture.format)

@@ -13,9 +13,9 @@ from PIL import Image
 
 from visionshare import load
 from visionshare.datasets import decode_image, load_images, picture_header
-from visionshare.datasets.libsvm import read_libsvm
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.readers.libsvm import read_libsvm
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.errors import ClassifierFileError, DataError, RecipeError
 from visionshare.recipes import load_recipe
 
@@ -118,8 +118,8 @@ def test_headers_of_tars_have_an_end(tmp_path, content, problem):
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        (b"1.png,b\n" * 2000, "'1.png' is in more than 1000 rows"),
-        (b"./1.png,b\n1.png,b\n" * 600, "is in more than 1000 rows"),
+        (b"1.png,b\n" * 2000, "accepted: 1000 rows of a picture"),
+        (b"./1.png,b\n1.png,b\n" * 600, "accepted: 1000 rows of a picture"),
         (b"1.png,b\n" + b"\n" * 200_000, "more than 100000 empty rows"),
         (b"1.png,b" + b"," * 100_000, "a row of more than 65536 characters"),
         (b"1.png,b" + b',"\n"' * 50_000, "a row of more than 65536 characters"),

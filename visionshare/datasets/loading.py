@@ -10,9 +10,9 @@ from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
+from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
 from visionshare.errors.names import nothing_named
@@ -37,7 +37,7 @@ def load_images(
     ----------
     source : str or path-like
         A name of the catalog; with ``cut``, a folder with an image for each texture; else
-        anything of :func:`visionshare.datasets.pictures.sources.find_pictures`.
+        anything of :func:`visionshare.datasets.readers.registry.find_pictures`.
     split : {"train", "test"}
         Of a catalog entry, and of pictures that come in these parts; of others it is all. Where
         no picture is named for testing, those for validation test.

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import os
+import re
 import tarfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from visionshare.datasets.bounds import BoundedFile, Members, unpacked_limit
+from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.notices import collect_notices, note_kind
-from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
-from visionshare.datasets.pictures.labeled import Content, PictureSet
+from visionshare.datasets.readers.bounds import BoundedFile, unpacked
+from visionshare.datasets.readers.labels import classes_of, role_of, roles_of
+from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError
-from visionshare.files.storage import open_file
-
-__all__ = ["find_tars", "is_tar", "tar_contents", "tar_pictures"]
 
 _SUFFIXES = (".tar", ".tar.gz", ".tgz")
 _LABELS = ("label", "cls", "class", "category", "target", "class_name")
 # Bytes of a picture, of a label, of all that a tar unpacks to, and of the headers of a member.
-_MAX_MEMBER, _MAX_LABEL, _MAX_BYTES, _MAX_HEADER = 256 << 20, 1 << 16, 256 << 30, 1 << 16
-# And the number of members, and of headers of all of them.
-_MAX_MEMBERS, _MAX_HEADERS = 10_000_000, 100
-_BROKEN = (
-    tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, RecursionError,
-)  # fmt: skip
+_MAX_PICTURE = 256 << 20
+_MAX_LABEL = 1 << 16
+_MAX_BYTES = 256 << 30
+_MAX_HEADER = 1 << 16
+# The number of members, and of headers of all of them.
+_MAX_MEMBERS = 10_000_000
+_MAX_HEADERS = 100
 
 
 def is_tar(path: str | os.PathLike[str]) -> bool:
@@ -45,33 +40,51 @@ def find_tars(folder: Path) -> list[Path]:
     return sorted(path for path in found if not is_left_behind(path.name))
 
 
-def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
-    """Return the pictures of tars."""
+def has_tars(path: Path) -> bool:
+    """Return whether a path is a tar, or a folder of some."""
+    return bool(find_tars(path)) if path.is_dir() else is_tar(path)
+
+
+def tar_pictures(path: Path) -> PictureSet:
+    """Return the pictures of a tar, or of a folder of tars."""
     # A sample is a picture and what has its name up to the first dot: ``0001.jpg`` with
     # ``0001.cls`` (a class, as a number or text) or ``0001.json`` (of a key ``label``, ``cls`` or
     # ``class``). A picture without them has its folder's name for class. Shards ``train-…`` and
     # ``test-…`` (or ``val-…``), or folders of these names, say what trains and what tests.
-    tars = [Path(path) for path in paths]
+    tars = find_tars(path) if path.is_dir() else [path]
+    name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
     names: list[str] = []
     given: list[str | None] = []
     with collect_notices() as notices:
-        indexes = [_index(path) for path in tars]
-    for path, (pictures, labels) in zip(tars, indexes, strict=True):
+        indexes = [_index(tar) for tar in tars]
+    for tar, (pictures, labels) in zip(tars, indexes, strict=True):
         for member in pictures:
             beside = labels.get(_key(member))
             label = beside or _folder_of(member)
             if label is None:
-                raise DataError(f"{path}: {member}: no class (no .cls or .json beside it)")
+                raise DataError(f"{tar}: {member}: no class (no .cls or .json beside it)")
             names.append(label)
             # The folder around a picture is its class, unless the class is said beside it.
             folders = PurePosixPath(member).parts[: -1 if beside else -2]
-            given.append(_role(path, folders))
+            words = (*folders, re.split(r"[._-]", tar.name)[0])
+            given.append(next(filter(None, map(role_of, words)), None))
     if not names:
-        raise DataError(f"{tars[0]}: no pictures")
-    roles = roles_of(given, str(tars[0]))
-    classes, numbers = classes_of(names, given, str(tars[0]))
+        raise DataError(f"{path}: no pictures")
+    classes, numbers = classes_of(names, given, str(path))
+
+    def contents() -> Iterator[Content]:
+        for tar in tars:
+            yield from tar_contents(tar)
+
     notes = tuple(notices.sentences())
-    return PictureSet(name, classes, numbers, roles, lambda: _contents(tars), notes)
+    return PictureSet(name, classes, numbers, roles_of(given, str(path)), contents, notes)
+
+
+def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
+    """Yield the pictures of a tar in order, each read when its turn comes."""
+    for member, read in _members(path):
+        if is_picture_name(member):
+            yield Content(f"{path}: {member}", read(_MAX_PICTURE))
 
 
 def _index(path: Path) -> tuple[list[str], dict[str, str]]:
@@ -83,29 +96,19 @@ def _index(path: Path) -> tuple[list[str], dict[str, str]]:
         if is_picture_name(member):
             pictures.append(member)
         elif suffix == ".cls":
-            labels[_key(member)] = _text(path, member, read(_MAX_LABEL))
-        elif suffix == ".json" and (label := _json_label(path, member, read(_MAX_LABEL))):
+            labels[_key(member)] = read(_MAX_LABEL).decode("utf-8").strip()
+        elif suffix == ".json" and (label := _json_label(read(_MAX_LABEL))):
             labels.setdefault(_key(member), label)
         else:
             note_kind(f"{path}: {member}")
     return pictures, labels
 
 
-def _contents(tars: list[Path]) -> Iterator[Content]:
-    for path in tars:
-        yield from tar_contents(path)
-
-
-def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
-    """Yield the pictures of a tar in order, each read when its turn comes."""
-    for member, read in _members(path):
-        if is_picture_name(member):
-            yield Content(f"{path}: {member}", read(_MAX_MEMBER))
-
-
-def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
+def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Callable[[int], bytes]]]:
     """Yield the files of a tar: the name, and a function that reads so many bytes at most."""
-    with _opened(path) as (tar, headers, file, most):
+    with file_errors(path, "a tar"), unpacked(path, _MAX_BYTES) as (file, most):
+        headers = BoundedFile(file, _MAX_HEADER, only_forward=True)
+        tar = tarfile.TarFile(fileobj=headers)  # type: ignore[arg-type]
         for number, member in enumerate(tar):
             # All members so far would fill the memory.
             tar.members = []  # type: ignore[attr-defined]
@@ -131,30 +134,6 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
             yield member.name, read
 
 
-@contextmanager
-def _opened(
-    path: str | os.PathLike[str],
-) -> Iterator[tuple[tarfile.TarFile, BoundedFile, Any, int]]:
-    """Open a tar: itself, what its headers are read from, its bytes, and their most number."""
-    # What goes wrong inside of the block is a DataError.
-    try:
-        with open_file(path) as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            most = _MAX_BYTES
-            if packed:
-                most = unpacked_limit(file.seek(0, os.SEEK_END), most)
-            file.seek(0)
-            plain: Any = gzip.GzipFile(fileobj=Members(file)) if packed else file
-            headers = BoundedFile(plain, _MAX_HEADER)
-            with tarfile.open(fileobj=headers, mode="r:") as tar:  # type: ignore[call-overload]
-                yield tar, headers, plain, most
-    except DataError:
-        raise
-    except _BROKEN as error:
-        line = " ".join(str(error).split())[:200]
-        raise DataError(f"{path}: cannot be read as a tar ({line})") from None
-
-
 def _key(member: str) -> str:
     """Return what the files of one sample share: the name up to the first dot."""
     path = PurePosixPath(member)
@@ -166,25 +145,9 @@ def _folder_of(member: str) -> str | None:
     return parent if parent and role_of(parent) is None else None
 
 
-def _role(path: Path, folders: Sequence[str]) -> str | None:
-    """Return what a picture is for, from its folders or the name of its shard."""
-    named = map(role_of, folders)
-    first = path.name.replace(".", "-").replace("_", "-").split("-")[0]
-    return next((role for role in named if role), None) or role_of(first)
-
-
-def _text(path: Path, member: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: {member}: no text") from None
-
-
-def _json_label(path: Path, member: str, content: bytes) -> str | None:
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError):
-        raise DataError(f"{path}: {member}: invalid JSON") from None
+def _json_label(content: bytes) -> str | None:
+    """Return the label in a sample's JSON, if there is one."""
+    values = json.loads(content)
     if not isinstance(values, dict):
         return None
     label = next((values[name] for name in _LABELS if name in values), None)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from visionshare.datasets import dataset_info, elastic_deformations, load_dataset, load_images
-from visionshare.datasets.arrays import read_npz
-from visionshare.datasets.idx import read_idx
+from visionshare.datasets.readers.idx import read_idx
+from visionshare.datasets.readers.npz import read_npz
 from visionshare.errors import DataError, InputError
 
 
@@ -34,11 +34,11 @@ NO_CHARACTER = npy(np.array(["a", "b"])).replace(b"a\0\0\0", b"\xff\xff\xff\xff"
     ("parts", "message"),
     [
         ({"images": b"no array"}, "is no array"),
-        ({"images": HEADER.replace(b"}", b"(")}, "invalid .npz file"),
-        ({"images": HEADER.replace(b"(2, 3, 3), ", b"(True, 9), ")}, "invalid .npz file"),
+        ({"images": HEADER.replace(b"}", b"(")}, "cannot be read as .npz"),
+        ({"images": HEADER.replace(b"(2, 3, 3), ", b"(True, 9), ")}, "cannot be read as .npz"),
         ({"images": HEADER, "labels": npy(np.array([0.0, 1]))}, "labels of float64 are neither"),
         ({"images": HEADER, "labels": npy(np.array([True, False]))}, "labels of bool are neither"),
-        ({"images": npy(np.array(3.0)), "labels": npy(np.array([1]))}, "labels of shape"),
+        ({"images": npy(np.array(3.0)), "labels": npy(np.array([1]))}, "a single value"),
         ({"images": HEADER, "labels": npy(np.array([1]))}, "1 labels for 2 images"),
         ({"images": HEADER, "labels": NO_CHARACTER}, "no text"),
         ({"images": HEADER, "labels": npy(np.array([b"\xff", b"a"]))}, "no text"),

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from visionshare.datasets.bounds import unpacked_limit
+from visionshare.datasets.readers.bounds import unpacked_limit
 from visionshare.errors import DataError
 
 __all__ = ["Hdf5Array", "hdf5_array"]

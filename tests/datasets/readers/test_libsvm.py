@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import dump_svmlight_file
 
 from visionshare.datasets import load_dataset
-from visionshare.datasets.libsvm import read_libsvm
+from visionshare.datasets.readers.libsvm import read_libsvm
 from visionshare.errors import DataError
 
 
@@ -47,7 +47,7 @@ def test_damage_is_one_line(tmp_path, name):
             read_libsvm(path, (3, 4))
         assert "\n" not in str(caught.value)
     path.write_bytes(whole)
-    with pytest.raises(DataError, match="invalid"):
+    with pytest.raises(DataError, match="cannot be read as LIBSVM text"):
         read_libsvm(path, (2, 4))
     with pytest.raises(DataError, match="more than 100 bytes"):
         read_libsvm(path, (3, 4), max_bytes=100)

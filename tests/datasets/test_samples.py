@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from visionshare.cli.main import main
-from visionshare.datasets.bundled_sets import load_digits
+from visionshare.datasets.catalog_sets import load_digits
 from visionshare.datasets.readers.class_folders import folder_pictures
 from visionshare.datasets.samples import SAMPLES, sign_picture, write_samples
 from visionshare.errors import InputError

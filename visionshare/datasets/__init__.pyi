@@ -6,9 +6,9 @@ from .augmentation.copies import elastic_deformations as elastic_deformations
 from .catalog import dataset_info as dataset_info
 from .catalog import fetch_dataset as fetch_dataset
 from .catalog import list_datasets as list_datasets
-from .catalog import load_dataset as load_dataset
-from .catalog import load_plates as load_plates
 from .catalog import verify_dataset as verify_dataset
+from .catalog_sets import load_dataset as load_dataset
+from .catalog_sets import load_plates as load_plates
 from .decoding import decode_image as decode_image
 from .decoding import decode_pages as decode_pages
 from .decoding import picture_header as picture_header

@@ -6,7 +6,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets, load_dataset
+from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets
+from visionshare.datasets.catalog_sets import load_dataset
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet

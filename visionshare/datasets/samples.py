@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from visionshare.datasets.bundled_sets import TEXTURES, load_digits
+from visionshare.datasets.catalog_sets import TEXTURES, load_digits
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.datasets.textures import cut_patches
 from visionshare.errors import InputError

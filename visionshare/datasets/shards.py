@@ -354,10 +354,10 @@ def opened_partition(name: str, folder: Path | None = None) -> Iterator[Partitio
     """Give the pictures of a file or of a block of rows; a file of storage is copied meanwhile."""
     if has_stored_arrays(name):
         images, labels = read_rows(name)
-        digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())
-        digest.update(np.ascontiguousarray(labels).tobytes())
         n_bytes = images.nbytes + labels.nbytes
         pictures = array_pictures(name, {"images": images, "labels": labels}, n_bytes)
+        digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())
+        digest.update(json.dumps(pictures.classes).encode() + pictures.labels.tobytes())
         yield Partition(pictures, n_bytes, digest.hexdigest())
         return
     if not is_url(name):

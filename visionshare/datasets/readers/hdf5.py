@@ -12,7 +12,6 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -20,19 +19,22 @@ import numpy as np
 from visionshare.datasets.readers.bounds import unpacked_limit
 from visionshare.errors import DataError
 
-__all__ = ["Hdf5Array", "hdf5_array"]
-
 _MAX_BYTES = 8 << 30
 # Of one text.
 _MAX_TEXT = 1 << 16
 # A reference to a text: its length, the heap that it is in, and its number there.
 _REFERENCE = np.dtype([("length", "<u4"), ("heap", "<u8"), ("number", "<u4")])
-# Of a heap, and of an object in it: number, count of references, size.
-_HEAP, _OBJECT = struct.Struct("<4sB3xQ"), struct.Struct("<HH4xQ")
+# A heap: its mark, version and size. An object in it: its number, count of references and size.
+_HEAP = struct.Struct("<4sB3xQ")
+_OBJECT = struct.Struct("<HH4xQ")
 # Filters of chunks, and the bytes of a checksum.
-_GZIP, _SHUFFLE, _CHECKSUM, _SUM = 1, 2, 3, 4
+_GZIP = 1
+_SHUFFLE = 2
+_CHECKSUM = 3
+_CHECKSUM_BYTES = 4
 # Chunks that every file may have, and bytes of a file for each further one.
-_FREE_CHUNKS, _BYTES_PER_CHUNK = 10_000, 100
+_FREE_CHUNKS = 10_000
+_BYTES_PER_CHUNK = 100
 
 
 def hdf5_array(file: Any, handle: IO[bytes], name: str, where: str) -> Hdf5Array:
@@ -59,123 +61,117 @@ class Hdf5Array:
     """An array whose rows are read when they are asked for, see :func:`hdf5_array`."""
 
     def __init__(self, node: Any, handle: IO[bytes], where: str, is_text: bool) -> None:
-        self._node, self._handle, self._where = node, handle, where
-        self._is_text, self._plan = is_text, node.id.get_create_plist()
         self.shape: tuple[int, ...] = node.shape
         self.dtype: np.dtype[Any] = node.dtype
         self.chunks: tuple[int, ...] | None = node.chunks
+        self._node = node
+        self._handle = handle
+        self._where = where
+        self._is_text = is_text
         self._stored: np.dtype[Any] = _REFERENCE if is_text else node.dtype
+        plan = node.id.get_create_plist()
+        self._filters = [plan.get_filter(number) for number in range(plan.get_nfilters())]
+        self._file_size = handle.seek(0, os.SEEK_END)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         """Return some rows; all with ``[:]``."""
         if not self.shape:
             raise DataError(f"{self._where}: a single value, no array")
         start, stop, _ = rows.indices(self.shape[0])
-        shape = (max(0, stop - start), *self.shape[1:])
-        file_size = self._handle.seek(0, os.SEEK_END)
-        most = unpacked_limit(file_size, _MAX_BYTES)
-        if (n_bytes := _n_bytes(shape, self._stored)) > most:
+        n_bytes = max(0, stop - start) * self._row_bytes
+        most = unpacked_limit(self._file_size, _MAX_BYTES)
+        if n_bytes > most:
             raise DataError(f"{self._where}: {n_bytes} bytes, at most {most} are accepted")
-        if self.chunks is not None:
-            stored = self._from_chunks(start, stop, file_size)
-        else:
-            stored = self._from_one_piece(start, stop, file_size)
-        return self._texts(stored, file_size) if self._is_text else stored
+        read = self._from_one_piece if self.chunks is None else self._from_chunks
+        stored = read(start, stop)
+        if not self._is_text:
+            return stored
+        heaps = _Heaps(self._handle, self._where, self._node.file.userblock_size, self._file_size)
+        texts = np.empty(stored.size, object)
+        texts[:] = [heaps.text(*reference) for reference in stored.ravel().tolist()]
+        return texts.reshape(stored.shape)
 
-    def _from_one_piece(self, start: int, stop: int, file_size: int) -> np.ndarray:
+    @property
+    def _row_bytes(self) -> int:
+        return math.prod(self.shape[1:]) * self._stored.itemsize
+
+    def _from_one_piece(self, start: int, stop: int) -> np.ndarray:
         """Return rows of an array that is not in chunks."""
         offset = self._node.id.get_offset()
-        if offset is not None and offset + _n_bytes(self.shape, self._stored) > file_size:
+        if offset is not None and offset + self.shape[0] * self._row_bytes > self._file_size:
             raise DataError(f"{self._where}: values beyond the end of the file")
         if not self._is_text:
             return np.asarray(self._node[start:stop])
         if offset is None:
             raise DataError(f"{self._where}: texts that are not in the file")
-        shape = (stop - start, *self.shape[1:])
-        self._handle.seek(offset + start * _n_bytes(self.shape[1:], self._stored))
-        content = self._handle.read(_n_bytes(shape, self._stored))
-        return np.frombuffer(content, self._stored).reshape(shape)
+        self._handle.seek(offset + start * self._row_bytes)
+        content = self._handle.read((stop - start) * self._row_bytes)
+        return np.frombuffer(content, self._stored).reshape(stop - start, *self.shape[1:])
 
-    def _from_chunks(self, start: int, stop: int, file_size: int) -> np.ndarray:
+    def _from_chunks(self, start: int, stop: int) -> np.ndarray:
         """Return rows of an array in chunks."""
+        import h5py
+
         assert self.chunks is not None
         # 1) which chunks have a part of the rows
+        first = start // self.chunks[0] * self.chunks[0]
         ends = (stop, *self.shape[1:])
-        firsts = (start // self.chunks[0], *(0 for _ in self.shape[1:]))
-        places = [
-            range(first * step, end, step)
-            for first, end, step in zip(firsts, ends, self.chunks, strict=True)
-        ]
-        if math.prod(map(len, places)) > _FREE_CHUNKS + file_size // _BYTES_PER_CHUNK:
+        places = [range(first, stop, self.chunks[0])]
+        places += [range(0, *side) for side in zip(self.shape[1:], self.chunks[1:], strict=True)]
+        most = _FREE_CHUNKS + self._file_size // _BYTES_PER_CHUNK
+        if math.prod(map(len, places)) > most:
             raise DataError(f"{self._where}: too many chunks; write larger ones")
-        # 2) what is not packed
-        if not self._is_text and not self._plan.get_nfilters():
+        # 2) the library reads what is not packed, and compares checksums
+        is_packed = not {code for code, *_ in self._filters} <= {_SHUFFLE, _CHECKSUM}
+        if not self._is_text and not is_packed:
             return np.asarray(self._node[start:stop])
-        # 3) each of them, without what is before the rows or beyond the array
-        self._check_type()
+        # 3) NumPy has no numbers of some types, such as those of 24 bits
+        of_dtype = self._is_text or self._stored.kind == "S"
+        if not of_dtype and self._node.id.get_type() != h5py.h5t.py_create(self._stored):
+            raise DataError(f"{self._where}: numbers of an unusual type; write {self.dtype}")
+        # 4) each chunk, without what is before the rows or beyond the array
         values = np.zeros((stop - start, *self.shape[1:]), self._stored)
         for place in itertools.product(*places):
             before = max(start - place[0], 0)
-            inside = (slice(0, end - low) for end, low in zip(ends, place, strict=True))
-            part = self._chunk(place)[tuple(inside)][before:]
+            inside = tuple(slice(0, end - low) for end, low in zip(ends, place, strict=True))
+            part = self._chunk(place)[inside][before:]
             lows = (place[0] + before - start, *place[1:])
             values[tuple(map(slice, lows, np.add(lows, part.shape)))] = part
         return values
 
-    def _check_type(self) -> None:
-        """Refuse numbers that NumPy has not as they are stored, such as some of 24 bits."""
-        import h5py
-
-        if self._stored.kind in "fiub" and self._node.id.get_type() != h5py.h5t.py_create(
-            self._stored
-        ):
-            raise DataError(f"{self._where}: numbers of an unusual type; write {self.dtype}")
-
     def _chunk(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the chunk that begins at a place; one that was never written is an error."""
         assert self.chunks is not None
-        mask, content = self._node.id.read_direct_chunk(place)
-        n_bytes = _n_bytes(self.chunks, self._stored)
-        content = self._unpacked(bytes(content), mask, n_bytes)
-        if len(content) != n_bytes:
-            raise DataError(f"{self._where}: a chunk of {len(content)} bytes, not {n_bytes}")
-        return np.frombuffer(content, self._stored).reshape(self.chunks)
-
-    def _unpacked(self, content: bytes, mask: int, n_bytes: int) -> bytes:
-        """Undo the filters of a chunk, the last one first; the mask says which were left out."""
-        for number in reversed(range(self._plan.get_nfilters())):
+        mask, packed = self._node.id.read_direct_chunk(place)
+        content = bytes(packed)
+        n_bytes = math.prod(self.chunks) * self._stored.itemsize
+        # Filters are undone from the last to the first; the mask says which were left out.
+        for number, (code, _, values, name) in reversed(list(enumerate(self._filters))):
             if mask >> number & 1:
                 continue
-            code, _, values, name = self._plan.get_filter(number)
             if code == _GZIP:
-                content = zlib.decompressobj().decompress(content, n_bytes + _SUM)
+                unpacker = zlib.decompressobj()
+                content = unpacker.decompress(content, n_bytes + _CHECKSUM_BYTES)
             elif code == _SHUFFLE:
-                size = values[0] if values else self._stored.itemsize
-                content = _unshuffled(content, size)
+                content = _unshuffled(content, values[0] if values else self._stored.itemsize)
             elif code == _CHECKSUM:
-                content, checksum = content[:-_SUM], content[-_SUM:]
-                if not _has_checksum(content, checksum):
-                    raise DataError(f"{self._where}: damaged: a chunk of another checksum")
+                # Packed bytes have a checksum of their own.
+                content = content[:-_CHECKSUM_BYTES]
             else:
                 kind = name.decode("ascii", "replace")
                 raise DataError(f"{self._where}: packed by {kind!r}; accepted: gzip or none")
-        return content
-
-    def _texts(self, references: np.ndarray, file_size: int) -> np.ndarray:
-        """Return the texts that references lead to, as bytes."""
-        heaps = _Heaps(self._handle, self._where, self._node.file.userblock_size, file_size)
-        flat = references.ravel()
-        columns = (flat[name].tolist() for name in ("length", "heap", "number"))
-        texts = np.empty(flat.size, object)
-        texts[:] = [heaps.text(*reference) for reference in zip(*columns, strict=True)]
-        return texts.reshape(references.shape)
+        if len(content) != n_bytes:
+            raise DataError(f"{self._where}: a chunk of {len(content)} bytes, not {n_bytes}")
+        return np.frombuffer(content, self._stored).reshape(self.chunks)
 
 
 class _Heaps:
     """The texts in an HDF5 file: global heaps, each of which is read once."""
 
     def __init__(self, handle: IO[bytes], where: str, base: int, file_size: int) -> None:
-        self._handle, self._where, self._base = handle, where, base
+        self._handle = handle
+        self._where = where
+        self._base = base
         # Heaps do not overlap, so that all together are no larger than the file.
         self._left = file_size
         self._heaps: dict[int, dict[int, bytes]] = {}
@@ -185,38 +181,36 @@ class _Heaps:
         if length == 0:
             return b""
         if heap not in self._heaps:
-            self._heaps[heap] = dict(self._objects(heap))
+            self._heaps[heap] = self._objects(heap)
         content = self._heaps[heap].get(number, b"")
         # A part of a text would be a copy for each reference.
         if length != len(content):
             raise DataError(f"{self._where}: a text that is not in the file")
         return content
 
-    def _objects(self, heap: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the content of each object of a heap."""
+    def _objects(self, heap: int) -> dict[int, bytes]:
+        """Return the content of each object of a heap by its number."""
         # 1) the heap itself
         self._handle.seek(min(self._base + heap, 1 << 62))
-        start = self._handle.read(_HEAP.size)
-        mark, version, size = _HEAP.unpack(start) if len(start) == _HEAP.size else (b"", 0, 0)
+        start = self._handle.read(_HEAP.size).ljust(_HEAP.size, b"\0")
+        mark, version, size = _HEAP.unpack(start)
         if mark != b"GCOL" or version != 1 or not _HEAP.size <= size <= self._left:
             raise DataError(f"{self._where}: a heap of texts is damaged")
         self._left -= size
         content = self._handle.read(size - _HEAP.size)
         # 2) its objects, each of which begins at a multiple of 8; number 0 is what is free
+        found = {}
         position = 0
         while position + _OBJECT.size <= len(content):
             number, _, n_bytes = _OBJECT.unpack_from(content, position)
             if number == 0:
-                return
+                break
             position += _OBJECT.size
             if n_bytes > min(_MAX_TEXT, len(content) - position):
                 raise DataError(f"{self._where}: a text of {n_bytes} bytes in a heap")
-            yield number, content[position : position + n_bytes]
+            found[number] = content[position : position + n_bytes]
             position += -(-n_bytes // 8) * 8
-
-
-def _n_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    return math.prod(map(int, shape)) * dtype.itemsize
+        return found
 
 
 def _unshuffled(content: bytes, size: int) -> bytes:
@@ -224,12 +218,3 @@ def _unshuffled(content: bytes, size: int) -> bytes:
     n = len(content) // max(1, size)
     planes = np.frombuffer(content, np.uint8, n * size).reshape(size, n)
     return planes.T.tobytes() + content[n * size :]
-
-
-def _has_checksum(content: bytes, checksum: bytes) -> bool:
-    """Return whether bytes have this sum of Fletcher's, modulo 65535 of words of 16 bits."""
-    words = np.frombuffer(content + bytes(len(content) % 2), ">u2").astype(np.uint64)
-    weights = np.arange(len(words), 0, -1, dtype=np.uint64)
-    sums = int(words.sum()), int((words * weights % 65535).sum())
-    stored = int.from_bytes(checksum[:2], "little"), int.from_bytes(checksum[2:], "little")
-    return all(a % 65535 == b % 65535 for a, b in zip(sums, stored, strict=True))

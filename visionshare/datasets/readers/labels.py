@@ -60,7 +60,8 @@ def label_names(labels: np.ndarray, source: str) -> list[str]:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise DataError(f"{source}: labels of shape {labels.shape}")
-    if labels.dtype.kind not in "iuUSO":
+    # "T" are texts of Zarr.
+    if labels.dtype.kind not in "iuUSOT":
         raise DataError(f"{source}: labels of {labels.dtype} are neither whole numbers nor text")
     try:
         # A label of many images is decoded once, and kept once.

@@ -45,14 +45,7 @@ def read_rows(block: str) -> tuple[np.ndarray, np.ndarray]:
     with _arrays(name) as (images, labels):
         start, stop = map(int, rows.split(":")) if rows else (0, images.shape[0])
         check_fits(block, (stop - start) * _row_bytes(images), "a file with smaller chunks")
-        found = np.asarray(labels[start:stop])
-        if found.dtype == object:
-            texts = [v.decode() if isinstance(v, bytes) else str(v) for v in found]
-            # An array of texts is as wide as the longest of them, for each.
-            width = 4 * max(map(len, texts), default=0)
-            check_fits(f"{block}: labels", len(texts) * width, "shorter labels")
-            found = np.array(texts, str)
-        return np.asarray(images[start:stop]), found
+        return np.asarray(images[start:stop]), np.asarray(labels[start:stop])
 
 
 def _row_bytes(images: Any) -> float:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import synthetic
 from benchmarks.measuring import Paired
-from visionshare.datasets import elastic_deformations
+from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
@@ -76,7 +76,7 @@ def test_deformations(paired: Paired) -> None:
     y, x = np.indices((28, 28), np.float32)
 
     def ours() -> None:
-        list(elastic_deformations(images, 1))
+        list(augmented_copies(images, Augmentation(), 1))
 
     def plain() -> None:
         rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ import pytest
 from sklearn.base import clone
 
 from visionshare import CompactClassifier
-from visionshare.datasets.augmentation import elastic_deformations
+from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.datasets.folders import read_image
 from visionshare.generators import family_examples, family_names
 from visionshare.generators.stumps import StumpColumns
@@ -99,7 +99,7 @@ def _decoded(_):
     images, _ = _images()
     file = io.BytesIO()
     Image.fromarray(images[0]).save(file, "PNG")
-    copies = [batch for _, _, batch in elastic_deformations(images, 1, n_jobs=2)]
+    copies = [batch for _, _, batch in augmented_copies(images, Augmentation(), 1, n_jobs=2)]
     return [read_image(io.BytesIO(file.getvalue())), *copies]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 
 from scripts.reproduce.results import arguments, keep_runs, spread, stopwatch, table, write_page
@@ -18,7 +19,7 @@ from visionshare import CompactClassifier, GaborBank, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_plates
 from visionshare.datasets.folders import read_image
-from visionshare.datasets.textures import cut_patches, equalized
+from visionshare.datasets.textures import cut_patches
 from visionshare.reading.segmentation import class_colors, label_map, majority
 
 # The value of each texture in the region maps; see `identified` for how this is known.
@@ -68,7 +69,7 @@ def main() -> None:
     """Choose settings on pieces of the plates, then read the mosaics once."""
     options = arguments(__doc__).parse_args()
     raw = load_plates("brodatz", options.data)
-    plates = {name: equalized(raw[name]) for name in TEXTURES.values()}
+    plates = {name: cv2.equalizeHist(raw[name]) for name in TEXTURES.values()}
     folder = options.data / "brodatz" / "usc-sipi"
     maps = {name: read_image(folder / f"{name}.s512.tiff") for name in MOSAICS}
     mosaics = {name: read_image(folder / f"{name}.p512.tiff") for name in MOSAICS}

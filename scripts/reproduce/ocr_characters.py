@@ -9,7 +9,7 @@ import numpy as np
 from scripts.reproduce.results import render, table
 from visionshare import PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
-from visionshare.datasets import elastic_deformations, load_dataset
+from visionshare.datasets import Augmentation, augmented_copies, load_dataset
 
 SIDE = 28
 ROUNDS = (50, 100)
@@ -99,7 +99,8 @@ def _accuracy(
     jobs: int,
     quick: bool,
 ) -> list[str]:
-    copies = [part for _, _, part in elastic_deformations(images, COPIES, alpha=0.8, shear=0.15)]
+    deformed = Augmentation(alpha=0.8, shear=0.15)
+    copies = [part for _, _, part in augmented_copies(images, deformed, COPIES)]
     more = np.concatenate([images, *copies])
     family = PatchTemplates(
         7, 60 if quick else 200, 4, (6.5,), cut=0.45, padding=2, contrast="unit"

@@ -19,8 +19,9 @@ from PIL import Image
 from scipy import ndimage
 
 from visionshare.datasets import (
+    Augmentation,
+    augmented_copies,
     dataset_info,
-    elastic_deformations,
     fetch_dataset,
     list_datasets,
     load_dataset,
@@ -327,29 +328,33 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+def deformed(images, n_copies=1, **options):
+    return augmented_copies(images, Augmentation(), n_copies, **options)
+
+
 def test_deformations_depend_on_seed_image_and_copy_alone():
     images = np.random.default_rng(1).integers(0, 256, (150, 12, 10), np.uint8)
 
     def collected(batch, seed=0):
         copies = np.zeros((2, *images.shape), np.uint8)
-        for copy, indices, part in elastic_deformations(images, 2, random_state=seed, batch=batch):
+        for copy, indices, part in deformed(images, 2, random_state=seed, batch=batch):
             copies[copy, indices] = part
         return copies
 
     assert_array_equal(collected(150), collected(40))
-    _, _, few = next(elastic_deformations(images[:70], 1))
+    _, _, few = next(deformed(images[:70], 1))
     assert_array_equal(few, collected(150)[0, :70])
-    _, _, threaded = next(elastic_deformations(images, 1, n_jobs=2))
+    _, _, threaded = next(deformed(images, 1, n_jobs=2))
     assert_array_equal(threaded, collected(150)[0])
-    _, _, second = next(elastic_deformations(images, 1, first_copy=1))
+    _, _, second = next(deformed(images, 1, first_copy=1))
     assert_array_equal(second, collected(150)[1])
     assert not np.array_equal(collected(150), collected(150, seed=1))
     assert not np.array_equal(collected(150)[0], collected(150)[1])
     still = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
-    _, _, same = next(elastic_deformations(images, 1, **still))
+    _, _, same = next(augmented_copies(images, Augmentation(**still)))
     assert_array_equal(same, images)
     color = np.repeat(images[..., None], 3, axis=3)
-    _, _, three = next(elastic_deformations(color, 1))
+    _, _, three = next(deformed(color, 1))
     assert_array_equal(three[..., 0], collected(150)[0])
 
 
@@ -362,7 +367,7 @@ def test_elastic_displacements_are_scattered_as_blurred_noise_is():
     y, x = np.mgrid[:side, :side].astype(np.float32)
     for image in (x, y):
         images = np.repeat(image[None], n, axis=0)
-        _, _, copies = next(elastic_deformations(images, 1, **only))
+        _, _, copies = next(augmented_copies(images, Augmentation(**only)))
         moved, expected = (copies - images)[inner], blurred[inner]
         assert_allclose(np.sqrt(np.mean(moved**2)), np.sqrt(np.mean(expected**2)), rtol=0.07)
         for shift in (2, 5):
@@ -370,14 +375,16 @@ def test_elastic_displacements_are_scattered_as_blurred_noise_is():
             assert_allclose(*products, rtol=0.15)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("sigma", 0), ("alpha", -1), ("shear", np.nan), ("n_copies", 1.5), ("batch", 0)],
-)
+@pytest.mark.parametrize(("name", "value"), [("sigma", 0), ("alpha", -1), ("shear", np.nan)])
 def test_deformations_out_of_range_are_refused(name, value):
-    image = np.zeros((1, 40, 40), np.float32)
     with pytest.raises(InputError, match=rf"^{name}: got {value}"):
-        next(elastic_deformations(image, **{name: value}))
+        Augmentation(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_copies", 1.5), ("batch", 0)])
+def test_numbers_of_copies_out_of_range_are_refused(name, value):
+    with pytest.raises(InputError, match=rf"^{name}: got {value}"):
+        next(deformed(np.zeros((1, 40, 40), np.float32), **{name: value}))
 
 
 @pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not at hand")

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import Cut, dataset_info, load_dataset, load_images, load_plates
-from visionshare.datasets.textures import cut_patches, equalized, read_plates, texture_patches
+from visionshare.datasets.textures import cut_patches, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
 from visionshare.files.bundled import bundled
 
@@ -139,23 +139,3 @@ def test_bad_cuts_are_named(wrong):
     (name,) = wrong
     with pytest.raises(InputError, match=f"^{name}: got"):
         Cut(**wrong)
-
-
-def test_equalized_values_are_even_and_keep_their_order():
-    plate = np.random.default_rng(0).normal(90, 12, (80, 80)).astype(np.uint8)
-    equal = equalized(plate)
-    order = np.argsort(plate, axis=None)
-    assert (np.diff(equal.ravel()[order].astype(int)) >= 0).all()
-    fractions = np.arange(1, 10) / 10
-    assert np.abs(np.quantile(equal, fractions) / 255 - fractions).max() < 0.05
-    assert (equal.min(), equal.max()) == (0, 255)
-    assert not equalized(np.full((3, 3), 7, np.uint8)).any()
-
-
-def test_equalized_values_are_fractions_of_darker_pixels():
-    plate = np.random.default_rng(1).integers(20, 200, (30, 41)).astype(np.uint8)
-    darker = np.array([(plate < value).sum() for value in range(256)])
-    counted = plate.size - (plate == plate.min()).sum()
-    upto = darker + np.bincount(plate.ravel(), minlength=256) - (plate == plate.min()).sum()
-    # OpenCV computes in single precision: a tie may be rounded to the other side.
-    assert np.abs(255 * upto[plate] / counted - equalized(plate)).max() <= 0.5 + 1e-4

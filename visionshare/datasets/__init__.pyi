@@ -2,7 +2,6 @@
 
 from .augmentation.copies import Augmentation as Augmentation
 from .augmentation.copies import augmented_copies as augmented_copies
-from .augmentation.copies import elastic_deformations as elastic_deformations
 from .catalog import dataset_info as dataset_info
 from .catalog import fetch_dataset as fetch_dataset
 from .catalog import list_datasets as list_datasets

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CENTERS", "box_size", "canvas_place", "on_canvas", "to_gray"]
-
 CENTERS = ("box", "mass")
 
 

@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-__all__ = ["CatalogFile", "DataSetInfo", "Plate", "Split"]
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -27,8 +27,7 @@ from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
 
-#: Textures that come with scikit-image.
-TEXTURES = ("brick", "grass", "gravel")
+_TEXTURES = ("brick", "grass", "gravel")
 
 
 def load_dataset(
@@ -78,7 +77,7 @@ def load_dataset(
     if kind == "fonts":
         return load_fonts(split, fonts, data_dir)
     if kind == "textures":
-        return texture_patches(_bundled_textures(), split, cut)
+        return texture_patches(bundled_textures(), split, cut)
     if kind == "plates":
         return texture_patches(load_plates(name, data_dir, catalog), split, cut, info.name)
     if kind not in _LOADERS:
@@ -119,11 +118,12 @@ def load_plates(
     }
 
 
-def _bundled_textures() -> dict[str, np.ndarray]:
+def bundled_textures() -> dict[str, np.ndarray]:
+    """Return the textures that come with scikit-image."""
     from skimage import data
 
     # Files of the package itself, unlike most of its images: nothing is downloaded.
-    return {name: getattr(data, name)() for name in TEXTURES}
+    return {name: getattr(data, name)() for name in _TEXTURES}
 
 
 def load_digits(split: str) -> ImageSet:

@@ -11,8 +11,6 @@ import numpy as np
 from visionshare.datasets.canvas import box_size, canvas_place, on_canvas
 from visionshare.datasets.placement import Placement
 
-__all__ = ["ink_alone", "normalize_character", "place_character", "without_specks"]
-
 # Ink fainter than this is not stretched to full white.
 _MIN_LIGHTEST = 64.0
 _NEIGHBORHOOD = np.ones((3, 3), np.uint8)

@@ -11,8 +11,6 @@ import numpy as np
 
 from visionshare.files.fingerprints import file_digest
 
-__all__ = ["group_numbers", "groups_of_copies"]
-
 _DIGEST = 16
 
 

@@ -26,18 +26,6 @@ from visionshare.errors import DataError, InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = [
-    "MAX_PIXELS",
-    "MODES",
-    "decode_array",
-    "decode_image",
-    "decode_pages",
-    "decode_picture",
-    "free_range",
-    "known_range",
-    "picture_header",
-    "upright_picture",
-]
 
 MODES = ("gray", "color")
 # Pixels that are converted together.

@@ -10,20 +10,15 @@ from typing import TypeAlias
 import numpy as np
 
 from visionshare.datasets.containers.formats import extensions
-from visionshare.datasets.decoding import MAX_PIXELS, decode_image
+from visionshare.datasets.decoding import decode_image
 from visionshare.datasets.notices import note_kind
-from visionshare.datasets.opening import Source, open_picture
+from visionshare.datasets.opening import MAX_PIXELS, Source, open_picture
 from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 from visionshare.machine.memory import check_fits
 from visionshare.machine.progress import track
 from visionshare.machine.resources import resolve_jobs
-
-__all__ = [
-    "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images", "is_left_behind",
-    "is_picture_name", "iter_images", "leads_up", "read_image", "read_images",
-]  # fmt: skip
 
 _WAYS_OUT = "a smaller size, fewer images, or gray ones"
 Fit: TypeAlias = "str | Preprocessing"

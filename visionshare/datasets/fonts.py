@@ -15,19 +15,6 @@ import numpy as np
 from visionshare.datasets.characters import normalize_character
 from visionshare.errors import DataError
 
-__all__ = [
-    "CAPITALS",
-    "LETTERS",
-    "Font",
-    "draw_character",
-    "find_fonts",
-    "font_family",
-    "matches",
-    "matplotlib_fonts",
-    "system_font_folders",
-    "usable_fonts",
-]
-
 CAPITALS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LETTERS = CAPITALS + "abcdefghijklmnopqrstuvwxyz"
 # What a name says of weight, width and size; the design is the same.
@@ -57,13 +44,13 @@ def matplotlib_fonts() -> list[Path]:
 
 def system_font_folders() -> list[Path]:
     """Return the folders with fonts that this machine has, of those that are usual."""
-    home, windows = Path.home(), Path(os.environ.get("WINDIR", "/nonexistent"))
-    usual = [
-        Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path("/usr/share/texmf/fonts"),
-        home / ".fonts", home / ".local" / "share" / "fonts", home / "Library" / "Fonts",
-        Path("/System/Library/Fonts"), Path("/Library/Fonts"), windows / "Fonts",
-    ]  # fmt: skip
-    return [folder for folder in usual if folder.is_dir()]
+    windows = os.environ.get("WINDIR", "/nonexistent")
+    usual = (
+        "/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/texmf/fonts", "~/.fonts",
+        "~/.local/share/fonts", "~/Library/Fonts", "/System/Library/Fonts", "/Library/Fonts",
+        f"{windows}/Fonts",
+    )  # fmt: skip
+    return [folder for name in usual if (folder := Path(name).expanduser()).is_dir()]
 
 
 def find_fonts(folder: str | os.PathLike[str]) -> list[Path]:
@@ -86,42 +73,36 @@ def matches(family: str, patterns: Iterable[str]) -> bool:
 
 def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
     """Return the fonts that have all these characters in usual shapes."""
-    # Excluded are files that are not fonts; fonts that
-    # lack one of the characters, or draw two of them alike (a placeholder); copies of another
-    # font; and fonts whose characters correlate little with those of the median family, such as
-    # symbols in place of letters, or ornamented initials.
-    fonts: list[Font] = []
-    pictures: list[np.ndarray] = []
-    seen: set[bytes] = set()
+    # Excluded are files that are not fonts; fonts that lack one of the characters, or draw two of
+    # them alike (a placeholder); copies of another font; and fonts whose characters correlate
+    # little with those of the median family, such as symbols in place of letters, or ornamented
+    # initials.
+    drawn: dict[bytes, tuple[Font, np.ndarray]] = {}
     for path in paths:
-        drawn = _pictures(str(path), characters)
-        if drawn is None or drawn[1].tobytes() in seen:
-            continue
-        seen.add(drawn[1].tobytes())
-        fonts.append(Font(Path(path), drawn[0]))
-        pictures.append(drawn[1])
-    if not fonts:
+        found = _pictures(str(path), characters)
+        if found is not None:
+            family, pictures = found
+            drawn.setdefault(pictures.tobytes(), (Font(Path(path), family), pictures))
+    if not drawn:
         return []
-    correlations = _correlations(np.stack(pictures), [font.family for font in fonts])
-    return [
-        font for font, value in zip(fonts, correlations, strict=True) if value >= _MIN_CORRELATION
-    ]
+    fonts = [font for font, _ in drawn.values()]
+    pictures = np.stack([pictures for _, pictures in drawn.values()])
+    correlations = _correlations(pictures, np.array([font.family for font in fonts]))
+    return [fonts[i] for i in np.flatnonzero(correlations >= _MIN_CORRELATION)]
 
 
-def _correlations(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
+def _correlations(pictures: np.ndarray, families: np.ndarray) -> np.ndarray:
     """Return the mean correlation (n,) of each font's characters with the median family's."""
     # The mean is that of the worse half of the characters: a symbol font may have usual digits.
     flat = pictures.reshape(*pictures.shape[:2], -1).astype(np.float32)
-    means = np.stack([
-        flat[[f == family for f in families]].mean(axis=0) for family in sorted(set(families))
-    ])  # fmt: skip
+    means = [flat[families == family].mean(axis=0) for family in sorted(set(families))]
     usual = np.median(means, axis=0)
     usual = usual - usual.mean(axis=-1, keepdims=True)
     flat = flat - flat.mean(axis=-1, keepdims=True)
     norms = np.linalg.norm(usual, axis=-1) * np.linalg.norm(flat, axis=-1)
     correlation = np.sort(np.sum(flat * usual, axis=-1) / np.maximum(norms, 1e-6), axis=1)
-    half: np.ndarray = correlation[:, : (correlation.shape[1] + 1) // 2].mean(axis=1)
-    return half
+    n_worse = (correlation.shape[1] + 1) // 2
+    return np.asarray(correlation[:, :n_worse].mean(axis=1))
 
 
 @functools.lru_cache(maxsize=4096)

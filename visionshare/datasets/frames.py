@@ -7,8 +7,6 @@ import numpy as np
 from visionshare.datasets.canvas import to_gray
 from visionshare.errors import InputError
 
-__all__ = ["FRAMES", "gray_of_frame"]
-
 #: Formats of a frame, and the bytes of a pixel: gray; 5, 6 and 5 bits of red, green and blue with
 #: the low or the high byte first; brightness beside colors, and the other way round.
 FRAMES = {"gray": 1, "rgb565": 2, "rgb565-swapped": 2, "yuyv": 2, "uyvy": 2}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.characters import without_specks
+from visionshare.datasets.checks import check_choice, check_number
 from visionshare.datasets.fonts import (
     CAPITALS,
     LETTERS,
@@ -30,8 +31,6 @@ from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.ink import find_ink
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE
 from visionshare.errors import DataError, InputError
-
-__all__ = ["Fonts", "load_fonts", "render_sheet", "split_fonts"]
 
 _CHARACTERS = {36: CAPITALS, 62: LETTERS}
 
@@ -89,20 +88,16 @@ class Fonts:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.classes not in _CHARACTERS:
-            raise InputError("classes", self.classes, "36 or 62")
+        check_choice("classes", self.classes, _CHARACTERS)
         for name in ("per_class", "per_class_test", "dpi"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-                raise InputError(name, value, "a whole number of at least 1")
-        if not hasattr(self.seed, "__index__") or self.seed < 0:
-            raise InputError("seed", self.seed, "a whole number of at least 0")
+            check_number(name, getattr(self, name), 1, whole=True)
+        check_number("seed", self.seed, 0, whole=True)
+        check_number("rotation", self.rotation, 0, 45)
+        for name in ("shear", "scale", "elastic"):
+            check_number(name, getattr(self, name), 0, 5)
         sizes = [points * self.dpi / 72 for points in self.points]
         if len(sizes) != 2 or not 4 <= sizes[0] <= sizes[1] <= 400:
             raise InputError("points", self.points, "two sizes, ascending, of 4 to 400 pixels")
-        for name in ("rotation", "shear", "scale", "elastic"):
-            if not 0 <= getattr(self, name) <= (45 if name == "rotation" else 5):
-                raise InputError(name, getattr(self, name), "a size of at least 0, not too large")
 
     @property
     def characters(self) -> str:
@@ -115,7 +110,8 @@ def split_fonts(
 ) -> tuple[list[Font], list[Font]]:
     """Return the fonts that train and those that test; they share no family."""
     paths = matplotlib_fonts()
-    for folder in [*settings.folders, *([] if data_dir is None else [str(data_dir)])]:
+    given = settings.folders if data_dir is None else (*settings.folders, str(data_dir))
+    for folder in given:
         files = find_fonts(folder)
         if not files:
             raise DataError(f"{folder}: no fonts (.ttf, .otf) there")
@@ -128,11 +124,12 @@ def split_fonts(
     tests = set(families[3::4])
     if settings.tests:
         tests = {family for family in families if matches(family, settings.tests)}
-    parts = [f for f in fonts if f.family not in tests], [f for f in fonts if f.family in tests]
-    for which, part in zip(("train", "test"), parts, strict=True):
-        if not part:
-            raise DataError(f"fonts: no family left to {which}, of: {', '.join(families[:20])}")
-    return parts
+    training = [font for font in fonts if font.family not in tests]
+    testing = [font for font in fonts if font.family in tests]
+    if not training or not testing:
+        part = "test" if training else "train"
+        raise DataError(f"fonts: no family left to {part}, of: {', '.join(families[:20])}")
+    return training, testing
 
 
 def load_fonts(
@@ -141,16 +138,15 @@ def load_fonts(
     """Return characters of the fonts that train, or of those that test."""
     # Each family has the same fraction of the images, however many styles it has.
     settings = settings or Fonts()
-    training, tests = split_fonts(settings, data_dir)
-    fonts = tests if split == "test" else training
+    is_test = split == "test"
+    fonts = split_fonts(settings, data_dir)[is_test]
     families = sorted({font.family for font in fonts})
     characters = settings.characters
-    n = settings.per_class_test if split == "test" else settings.per_class
+    n = settings.per_class_test if is_test else settings.per_class
     images = np.empty((n, len(characters), *PRINTED_SIZE), np.uint8)
     for i in range(n):
-        rng = np.random.default_rng([settings.seed, split == "test", i])
-        family = families[i % len(families)]
-        styles = [font for font in fonts if font.family == family]
+        rng = np.random.default_rng([settings.seed, is_test, i])
+        styles = [font for font in fonts if font.family == families[i % len(families)]]
         font = styles[int(rng.integers(len(styles)))]
         images[i] = render_sheet(font, characters, settings, rng)
     labels = np.tile(np.arange(len(characters)), n)
@@ -163,24 +159,28 @@ def render_sheet(
     """Return a raster of each character of a font, as a reader of pages makes them."""
     from PIL import ImageFont
 
+    # 1) the characters on a grid of cells
     pixels = rng.uniform(*settings.points) * settings.dpi / 72
     face = ImageFont.truetype(str(font.path), max(4, round(pixels)))
-    cells = [_bent(draw_character(face, c), settings, rng) for c in characters]
-    height, width = (max(cell.shape[axis] for cell in cells) + 4 for axis in (0, 1))
-    across = int(np.ceil(np.sqrt(len(cells))))
-    down = -(-len(cells) // across)
+    drawn = [_bent(draw_character(face, character), settings, rng) for character in characters]
+    height, width = (max(one.shape[axis] for one in drawn) + 4 for axis in (0, 1))
+    across = int(np.ceil(np.sqrt(len(drawn))))
+    down = -(-len(drawn) // across)
     sheet = np.full((down * height, across * width), 255, np.uint8)
-    windows = []
-    for i, cell in enumerate(cells):
-        y, x = i // across * height, i % across * width
-        sheet[y + 2 : y + 2 + cell.shape[0], x + 2 : x + 2 + cell.shape[1]] = cell
-        windows.append((slice(y, y + height), slice(x, x + width)))
+    cells = []
+    for i, one in enumerate(drawn):
+        y = i // across * height
+        x = i % across * width
+        sheet[y + 2 : y + 2 + one.shape[0], x + 2 : x + 2 + one.shape[1]] = one
+        cells.append((slice(y, y + height), slice(x, x + width)))
+    # 2) as they are scanned
     sheet = _elastic(sheet, settings.elastic * pixels / 100, pixels / 8, rng)
     ink = find_ink(_scanned(sheet, rng))
+    # 3) the ink of each cell
     rasters = []
-    for window in windows:
-        mask = _cropped(without_specks(ink.mask[window]), rng)
-        rasters.append(PRINTED.apply_to_ink(ink.darkness[window], mask, PRINTED_SIZE))
+    for cell in cells:
+        mask = _cropped(without_specks(ink.mask[cell]), rng)
+        rasters.append(PRINTED.apply_to_ink(ink.darkness[cell], mask, PRINTED_SIZE))
     return np.stack(rasters)
 
 
@@ -197,7 +197,7 @@ def _bent(cell: np.ndarray, settings: Fonts, rng: np.random.Generator) -> np.nda
     sides = np.abs(linear) @ np.array([width, height]) + 2
     middle = np.array([(width - 1) / 2, (height - 1) / 2])
     shift = (sides - 1) / 2 - linear @ middle + rng.uniform(-0.5, 0.5, 2)
-    size = int(np.ceil(sides[0])), int(np.ceil(sides[1]))
+    size = np.ceil(sides).astype(int).tolist()
     bent: np.ndarray = cv2.warpAffine(
         cell, np.column_stack([linear, shift]), size,
         flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=255,
@@ -234,7 +234,8 @@ def _scanned(sheet: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         # A steeper edge elsewhere: what printing and thresholds do to the width of strokes.
         gain = rng.uniform(1.5, 3.0)
         values = np.clip((values - 127.5 - rng.uniform(-45, 45)) * gain + 127.5, 0, 255)
-    low, high = rng.uniform(0, 90), rng.uniform(190, 255)
+    low = rng.uniform(0, 90)
+    high = rng.uniform(190, 255)
     values = low + values * ((high - low) / 255)
     values += rng.normal(0, rng.uniform(0, 10) * (rng.random() < 0.6), sheet.shape)
     if rng.random() < 0.3:

@@ -14,16 +14,6 @@ from visionshare.datasets.notices import kinds_sentence
 from visionshare.datasets.opening import open_picture
 from visionshare.errors import DataError, InputError
 
-__all__ = [
-    "as_array",
-    "check_channels_last",
-    "is_picture",
-    "is_vectors",
-    "listed_images",
-    "numeric_arrays",
-    "to_bytes",
-]
-
 _BYTE = (0.0, 255.0)
 _ACCEPTED = "(n, H, W) or (n, H, W, C), a list of images, or a list of paths"
 

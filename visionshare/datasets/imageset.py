@@ -10,8 +10,6 @@ import numpy as np
 from visionshare.class_labels import quoted
 from visionshare.errors import DataError
 
-__all__ = ["ImageSet"]
-
 
 @dataclass(frozen=True)
 class ImageSet:

@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["Ink", "find_ink", "sauvola_threshold"]
-
 # Paper and ink nearer than this, in gray values, are a page without ink: once the paper is evened
 # out to 255, and in the image that was given.
 _MIN_CONTRAST = 40.0

@@ -24,8 +24,6 @@ from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import BYTE, OVERSHOT, TrainingValues
 from visionshare.errors import InputError
 
-__all__ = ["Intake", "Rasters", "as_rasters"]
-
 # What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
 _UNCHANGED = (Preprocessing(), Preprocessing("light_on_dark"))
 

@@ -18,8 +18,6 @@ from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
 from visionshare.errors.names import nothing_named
 
-__all__ = ["load_images"]
-
 
 def load_images(
     source: str | os.PathLike[str],

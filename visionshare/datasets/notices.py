@@ -9,11 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = [
-    "Notices", "collect_notices", "kinds_sentence", "note_kind", "note_pages", "notices_told",
-    "pages_sentence",
-]  # fmt: skip
-
 _SHOWN = 5
 # What commonly lies beside pictures and is none: texts, tables, and data sets.
 _BESIDE = {

@@ -18,7 +18,6 @@ from visionshare.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["DEEP", "FREE", "MAX_PIXELS", "OpenedPicture", "Source", "open_picture"]
 
 #: Pixels of a picture that are decoded at most, unless a caller says otherwise.
 MAX_PIXELS = 1 << 26

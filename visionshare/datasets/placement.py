@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Box", "Placement"]
-
 #: First row, last row (exclusive), first column, last column (exclusive).
 Box = tuple[int, int, int, int]
 

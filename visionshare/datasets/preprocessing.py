@@ -21,15 +21,6 @@ from visionshare.datasets.placement import Box, Placement
 from visionshare.datasets.whole_preparation import WholeSteps, prepared, whole_threshold
 from visionshare.errors import InputError
 
-__all__ = [
-    "FITS",
-    "GROUNDS",
-    "POLARITIES",
-    "PRINTED",
-    "PRINTED_SIZE",
-    "Preprocessing",
-]
-
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
 GROUNDS = ("ink", "black", "white")
 FITS = ("resize", "center", "box", "character")

@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["sample_one_class", "sample_per_class", "stratified_mask"]
-
 
 def sample_one_class(
     labels: np.ndarray,

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.datasets.checks import check_number
 from visionshare.datasets.folders import find_images, read_image
 from visionshare.datasets.imageset import ImageSet
-from visionshare.errors import DataError, InputError
+from visionshare.errors import DataError
 from visionshare.machine.memory import check_fits
-
-__all__ = ["Cut", "cut_patches", "equalized", "read_plates", "texture_patches"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ class Cut:
 
     def __post_init__(self) -> None:
         for name, least in (("size", 2), ("per_class", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise InputError(name, value, f"a whole number of at least {least}")
+            check_number(name, getattr(self, name), least, whole=True)
 
 
 def cut_patches(
@@ -66,7 +63,8 @@ def cut_patches(
         shape = "×".join(map(str, plate.shape[:2]))
         raise DataError(f"a plate, or its half, of {shape} pixels has no patch of {size}×{size}")
     if taken is None:
-        ys, xs = rng.integers(height, size=n), rng.integers(width, size=n)
+        ys = rng.integers(height, size=n)
+        xs = rng.integers(width, size=n)
     else:
         window = np.ones((size, size), np.uint8)
         # Of each pixel, the largest value in the patch that begins there.
@@ -87,7 +85,8 @@ def texture_patches(
     # count, the features can ignore it, such as Gabor filters with ``zero_mean``.
     cut = cut or Cut()
     rng = np.random.default_rng([cut.seed, split == "test"])
-    n, one = cut.per_class, next(iter(plates.values()))
+    n = cut.per_class
+    one = next(iter(plates.values()))
     patch = (cut.size, cut.size, *one.shape[2:])
     needed = len(plates) * n * float(np.prod(patch)) * one.itemsize
     check_fits(f"{n} patches of each of {len(plates)} textures", needed, "fewer (data.cut)")
@@ -109,19 +108,7 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str,
     names = [file.stem for file in files]
     if len(files) < 2:
         raise DataError(f"{folder}: {len(files)} images; it needs two textures or more")
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{folder}: several textures have the name {name!r}")
+    if len(set(names)) < len(names):
+        twice = max(names, key=names.count)
+        raise DataError(f"{folder}: several textures have the name {twice!r}")
     return {name: read_image(file, mode=mode) for name, file in zip(names, files, strict=True)}
-
-
-def equalized(plate: np.ndarray) -> np.ndarray:
-    """Return a plate whose gray values are about equally frequent, uint8."""
-    # A value becomes the fraction of darker pixels, of those that are not the darkest. A plate of
-    # one value becomes black.
-    import cv2
-
-    if plate.min() == plate.max():
-        return np.zeros_like(plate)
-    equal: np.ndarray = cv2.equalizeHist(plate)
-    return equal

@@ -11,8 +11,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["BYTE", "OVERSHOT", "TrainingValues"]
-
 BYTE, _FRACTION = (0.0, 255.0), (0.0, 1.0)
 _KINDS = ("bytes", "whole", "other")
 _ARRAYS = ("pictures", "rasters", "numbers")

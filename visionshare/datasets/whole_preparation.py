@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.placement import Box
 
-__all__ = ["THRESHOLD_BITS", "WholeSteps", "prepared", "whole_threshold"]
-
 #: A threshold is a whole number of 2^-16.
 THRESHOLD_BITS = 16
 # Places between two pixels when a picture grows.

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from visionshare.datasets import dataset_info, elastic_deformations, load_dataset, load_images
+from visionshare.datasets import Augmentation, dataset_info, load_dataset, load_images
 from visionshare.datasets.readers.idx import read_idx
 from visionshare.datasets.readers.npz import read_npz
 from visionshare.errors import DataError, InputError
@@ -106,4 +106,4 @@ def test_a_name_that_no_system_accepts_is_nowhere(tmp_path):
 @pytest.mark.parametrize("value", [1e308, np.nan])
 def test_deformations_have_a_largest_size(name, value):
     with pytest.raises(InputError, match=f"^{name}"):
-        next(elastic_deformations(np.zeros((1, 4, 4), np.uint8), 1, **{name: value}))
+        Augmentation(**{name: value})

@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 
 from visionshare.datasets.augmentation.deformations import Deformation, Moves, moved
+from visionshare.datasets.checks import check_choice, check_number
 from visionshare.errors import InputError
 from visionshare.machine.resources import resolve_jobs, thread_limit
-
-__all__ = ["Augmentation", "augmented_copies", "elastic_deformations"]
 
 # Images that share a stream of random numbers: a generator each would take half of the time.
 _BLOCK = 64
@@ -23,7 +21,6 @@ _LARGEST = 10_000
 # Numbers of one image for all but elastic and affine maps: settings draw the same ones whatever
 # the others are.
 _DRAWS = 8
-_BORDERS = ("zero", "reflect")
 
 
 @dataclass(frozen=True)
@@ -102,21 +99,16 @@ class Augmentation:
     cut_out_fill: float | None = None
 
     def __post_init__(self) -> None:
-        if self.border not in _BORDERS:
-            raise InputError("border", self.border, " or ".join(map(repr, _BORDERS)))
+        check_choice("border", self.border, ("zero", "reflect"))
         for name in ("alpha", "sigma", "rotation", "scale", "shear"):
-            size = getattr(self, name)
-            if not _in_range(size, _LARGEST) or (name == "sigma" and size == 0):
-                accepted = f"a number from 0 to {_LARGEST} (sigma above 0)"
-                raise InputError(name, size, accepted)
+            check_number(name, getattr(self, name), 0, _LARGEST)
+        if self.sigma == 0:
+            raise InputError("sigma", self.sigma, f"a number above 0, to {_LARGEST}")
         for name in ("flip", "brightness", "contrast", "saturation", "cut_out_fill"):
-            value = getattr(self, name)
-            if not _in_range(value, 1) and not (name == "cut_out_fill" and value is None):
-                raise InputError(name, value, "a number from 0 to 1")
+            if name != "cut_out_fill" or self.cut_out_fill is not None:
+                check_number(name, getattr(self, name), 0, 1)
         for name in ("shift", "cut_out"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or not _in_range(value, _LARGEST):
-                raise InputError(name, value, f"a whole number from 0 to {_LARGEST}")
+            check_number(name, getattr(self, name), 0, _LARGEST, whole=True)
 
     @property
     def deforms(self) -> bool:
@@ -132,10 +124,6 @@ class Augmentation:
     def recolors(self) -> bool:
         """Whether colors change."""
         return any((self.brightness, self.contrast, self.saturation))
-
-
-def _in_range(value: object, largest: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= largest
 
 
 def augmented_copies(
@@ -186,15 +174,20 @@ def augmented_copies(
     >>> [part.tolist() for _, _, part in augmented_copies(images, mirror)]
     [[[[2, 1, 0], [5, 4, 3]]]]
     """
-    _check_images(images, augmentation)
-    for name, value in (("n_copies", n_copies), ("first_copy", first_copy), ("batch", batch)):
-        if not hasattr(value, "__index__") or value < (name == "batch"):
-            raise InputError(name, value, "an integer of at least 0 (batch of at least 1)")
-    deformation = _deformation(images.shape[1:3], augmentation)
+    if images.ndim not in (3, 4):
+        raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+    changes_colors = augmentation.recolors or augmentation.cut_out
+    if changes_colors and images.dtype not in (np.uint8, np.float32, np.float64):
+        accepted = "images of uint8 or float32, where colors change"
+        raise InputError("images", str(images.dtype), accepted)
+    check_number("n_copies", n_copies, 0, whole=True)
+    check_number("first_copy", first_copy, 0, whole=True)
+    check_number("batch", batch, 1, whole=True)
+    deformation = Deformation(images.shape[1:3], augmentation) if augmentation.deforms else None
     # Whole blocks, so that batches of any size yield the same copies.
     step = -(-batch // _BLOCK) * _BLOCK
-    threads = resolve_jobs(n_jobs)
-    with ThreadPoolExecutor(threads) as pool:
+    n_threads = resolve_jobs(n_jobs)
+    with ThreadPoolExecutor(n_threads) as threads:
         for copy in range(first_copy, first_copy + n_copies):
 
             def block(first: int, copy: int = copy) -> np.ndarray:
@@ -202,72 +195,13 @@ def augmented_copies(
                 return _augmented(images[first : first + _BLOCK], key, augmentation, deformation)
 
             for start in range(0, len(images), step):
-                indices = slice(start, min(start + step, len(images)))
-                firsts = range(start, indices.stop, _BLOCK)
-                with thread_limit(threads):
+                stop = min(start + step, len(images))
+                firsts = range(start, stop, _BLOCK)
+                with thread_limit(n_threads):
                     # One thread: no pool is waited for between pieces of a millisecond.
-                    parts = list(pool.map(block, firsts) if threads > 1 else map(block, firsts))
-                yield copy, indices, np.concatenate(parts)
-
-
-def elastic_deformations(
-    images: np.ndarray,
-    n_copies: int = 5,
-    alpha: float = 1.0,
-    sigma: float = 4.0,
-    rotation: float = 10.0,
-    scale: float = 0.1,
-    shear: float = 0.1,
-    random_state: int = 0,
-    batch: int = 4096,
-    first_copy: int = 0,
-    n_jobs: int = 1,
-) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Yield deformed copies of images, batch by batch: :func:`augmented_copies` without the rest.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W) or (n, H, W, C), uint8 or float32
-    n_copies : int, default 5
-    alpha, sigma, rotation, scale, shear : float
-        As in :class:`Augmentation`.
-    random_state, batch, first_copy, n_jobs : int
-        As in :func:`augmented_copies`.
-
-    Yields
-    ------
-    copy : int
-    indices : slice
-        Of the images.
-    deformed : ndarray
-        Their copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> images = np.zeros((3, 8, 8), np.uint8)
-    >>> [(c, part.shape) for c, _, part in elastic_deformations(images, 2)]
-    [(0, (3, 8, 8)), (1, (3, 8, 8))]
-    """
-    sizes = Augmentation(alpha, sigma, rotation, scale, shear)
-    yield from augmented_copies(images, sizes, n_copies, random_state, batch, first_copy, n_jobs)
-
-
-def _check_images(images: np.ndarray, augmentation: Augmentation) -> None:
-    if images.ndim not in (3, 4):
-        raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
-    colored = augmentation.recolors or augmentation.cut_out
-    if colored and images.dtype not in (np.uint8, np.float32, np.float64):
-        accepted = "images of uint8 or float32, where colors change"
-        raise InputError("images", str(images.dtype), accepted)
-
-
-def _deformation(shape: tuple[int, int], augmentation: Augmentation) -> Deformation | None:
-    if not augmentation.deforms:
-        return None
-    scale, angle = augmentation.scale, np.deg2rad(augmentation.rotation)
-    limits = np.array([angle, scale, scale, augmentation.shear])
-    return Deformation.of(shape, augmentation.sigma, augmentation.alpha, limits)
+                    made = threads.map(block, firsts) if n_threads > 1 else map(block, firsts)
+                    copies = np.concatenate(list(made))
+                yield copy, slice(start, stop), copies
 
 
 def _augmented(
@@ -277,39 +211,31 @@ def _augmented(
     deformation: Deformation | None,
 ) -> np.ndarray:
     """Return a copy of each image of a block; a block draws the same however few it holds."""
-    # A stream of its own: elastic and affine maps are those of before whatever else is asked.
+    from visionshare.datasets.augmentation.kernels import hide, recolor
+
+    # A stream of its own: elastic and affine maps are the same whatever else is asked.
     draws = np.random.default_rng([*key, 1]).random((_DRAWS, _BLOCK))
-    moves = _moves(augmentation, draws[:3]) if augmentation.moves else None
+    # 1) mirrored, shifted and deformed
+    moves = None
+    if augmentation.moves:
+        shifts = (draws[1:3] * (2 * augmentation.shift + 1)).astype(np.int64) - augmentation.shift
+        is_mirrored = draws[0] < augmentation.flip
+        moves = Moves(is_mirrored, shifts[0], shifts[1], augmentation.border == "reflect")
     if deformation is not None:
         out = deformation.deformed(images, _BLOCK, np.random.default_rng(key), moves)
     else:
         out = images.copy() if moves is None else moved(images, moves)
     pixels = out.reshape(*images.shape[:3], -1)
+    # 2) colors
     if augmentation.recolors:
-        _recolor(pixels, augmentation, draws[3:6])
+        saturation = augmentation.saturation if pixels.shape[3] == 3 else 0.0
+        limits = np.array([augmentation.brightness, augmentation.contrast, saturation])
+        recolor(pixels, (1 + (2 * draws[3:6].T - 1) * limits).astype(np.float32))
+    # 3) a square is hidden
     if augmentation.cut_out:
-        _cut_out(pixels, augmentation, draws[6:8])
+        side = augmentation.cut_out
+        fill = math.nan if augmentation.cut_out_fill is None else float(augmentation.cut_out_fill)
+        sides = np.array(pixels.shape[1:3])[:, None]
+        rows, columns = (draws[6:8] * sides).astype(np.int64) - side // 2
+        hide(pixels, rows, columns, side, fill)
     return out
-
-
-def _moves(augmentation: Augmentation, draws: np.ndarray) -> Moves:
-    largest = augmentation.shift
-    down, right = (draws[1:] * (2 * largest + 1)).astype(np.int64) - largest
-    return Moves(draws[0] < augmentation.flip, down, right, augmentation.border == "reflect")
-
-
-def _recolor(pixels: np.ndarray, augmentation: Augmentation, draws: np.ndarray) -> None:
-    from visionshare.datasets.augmentation.kernels import recolor
-
-    saturation = augmentation.saturation if pixels.shape[3] == 3 else 0.0
-    limits = np.array([augmentation.brightness, augmentation.contrast, saturation])
-    recolor(pixels, (1 + (2 * draws.T - 1) * limits).astype(np.float32))
-
-
-def _cut_out(pixels: np.ndarray, augmentation: Augmentation, draws: np.ndarray) -> None:
-    from visionshare.datasets.augmentation.kernels import hide
-
-    side, fill = augmentation.cut_out, augmentation.cut_out_fill
-    sides = np.array(pixels.shape[1:3])[:, None]
-    rows, columns = (draws * sides).astype(np.int64) - side // 2
-    hide(pixels, rows, columns, side, math.nan if fill is None else float(fill))

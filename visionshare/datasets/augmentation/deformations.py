@@ -6,12 +6,12 @@ each pixel is interpolated once at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-__all__ = ["Deformation", "Moves", "moved"]
+if TYPE_CHECKING:
+    from visionshare.datasets.augmentation.copies import Augmentation
 
 # Rows of a picture that OpenCV's remap accepts.
 _MAX_ROWS = 32_000
@@ -49,30 +49,24 @@ def moved(images: np.ndarray, moves: Moves) -> np.ndarray:
     return out
 
 
-@dataclass(frozen=True)
 class Deformation:
     """What pixels' coordinates are sums of: smooth fields of random size, and affine maps."""
 
-    deviations: np.ndarray
-    basis: np.ndarray
-    shape: tuple[int, int]
-    alpha: float
-    limits: np.ndarray
-
-    @classmethod
-    def of(
-        cls, shape: tuple[int, int], sigma: float, alpha: float, limits: np.ndarray
-    ) -> Deformation:
-        """Return the deformation of images of a shape, its fields blurred with σ = ``sigma``."""
-        deviations, basis = _fields(shape, sigma)
-        return cls(deviations, basis, shape, alpha, limits)
+    def __init__(self, shape: tuple[int, int], augmentation: Augmentation) -> None:
+        self._shape = shape
+        self._alpha = augmentation.alpha
+        angle = np.deg2rad(augmentation.rotation)
+        # Of the angle, of both scales and of the shear.
+        scale = augmentation.scale
+        self._limits = np.array([angle, scale, scale, augmentation.shear])
+        self._deviations, self._basis = _fields(shape, augmentation.sigma)
 
     def deformed(
-        self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None = None
+        self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None
     ) -> np.ndarray:
-        """Return a copy of each image of a block."""
-        x, y = _coordinates(n, self, rng, moves)
-        H, W = self.shape
+        """Return a copy of each image of a block of ``n``; the draws are those of a whole block."""
+        H, W = self._shape
+        x, y = self._coordinates(n, rng, moves)
         if moves is not None and moves.reflect:
             from visionshare.datasets.augmentation.kernels import reflect
 
@@ -80,6 +74,26 @@ class Deformation:
             reflect(y, np.float32(H - 1))
         np.clip(y, -1, H, out=y)
         return _resampled(images, x, y)
+
+    def _coordinates(
+        self, n: int, rng: np.random.Generator, moves: Moves | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the pixels of n copies come from: x and y, each (n, H · W), float32."""
+        H, W = self._shape
+        factors = np.empty((2, n, len(self._basis)), np.float32)
+        factors[..., -3:-1] = _linear_maps(n, self._limits, rng).transpose(1, 0, 2)
+        factors[..., -1] = np.array([[(W - 1) / 2], [(H - 1) / 2]])
+        smooth = rng.standard_normal((2, n, len(self._deviations)), np.float32) * self._deviations
+        # The fields are orthonormal, so that the factors tell the root mean square displacement.
+        size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=0) / (H * W))
+        scale = np.float32(self._alpha) / np.maximum(size, 1e-12)
+        factors[..., :-3] = smooth * scale[:, None]
+        if moves is not None:
+            factors[..., -1] -= np.array([moves.right, moves.down])
+            # x becomes W − 1 − x.
+            factors[0, moves.mirrored] *= -1
+            factors[0, moves.mirrored, -1] += W - 1
+        return factors[0] @ self._basis, factors[1] @ self._basis
 
 
 def _fields(shape: tuple[int, int], sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -101,33 +115,12 @@ def _fields(shape: tuple[int, int], sigma: float) -> tuple[np.ndarray, np.ndarra
     return deviations[kept].astype(np.float32), basis.astype(np.float32)
 
 
-def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return n small linear maps, (n, 2, 2), float32; see :class:`Deformation`."""
+def _linear_maps(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return n small linear maps, (n, 2, 2), float32."""
     angle, sx, sy, tilt = (rng.uniform(-1, 1, (n, 4)) * limits).T
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    zero = np.zeros(n)
-    stretch = np.array([[1 + sx, tilt], [zero, 1 + sy]])
+    stretch = np.array([[1 + sx, tilt], [np.zeros(n), 1 + sy]])
     return np.einsum("ijn,jkn->nik", turn, stretch).astype(np.float32)
-
-
-def _coordinates(
-    n: int, deformation: Deformation, rng: np.random.Generator, moves: Moves | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the pixels of n copies come from: x and y, each (n, H · W), float32."""
-    (H, W), basis, deviations = deformation.shape, deformation.basis, deformation.deviations
-    factors = np.empty((2, n, len(basis)), np.float32)
-    factors[..., -3:-1] = _affine(n, deformation.limits, rng).transpose(1, 0, 2)
-    factors[..., -1] = np.array([[(W - 1) / 2], [(H - 1) / 2]])
-    smooth = rng.standard_normal((2, n, len(deviations)), np.float32) * deviations
-    # The fields are orthonormal, so that the factors tell the root mean square displacement.
-    size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=0) / (H * W))
-    factors[..., :-3] = smooth * (np.float32(deformation.alpha) / np.maximum(size, 1e-12))[:, None]
-    if moves is not None:
-        factors[..., -1] -= np.array([moves.right, moves.down])
-        # x becomes W − 1 − x.
-        factors[0, moves.mirrored] *= -1
-        factors[0, moves.mirrored, -1] += W - 1
-    return factors[0] @ basis, factors[1] @ basis
 
 
 def _resampled(images: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -144,10 +137,8 @@ def _resampled(images: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     y += ((np.arange(len(y)) % per_call) * (H + 2) + 1).astype(np.float32)[:, None]
     for first in range(0, n, per_call):
         part = slice(first, min(first + per_call, n))
-        source, maps = stack[part], (x[part].reshape(-1, W), y[part].reshape(-1, W))
-        found = cv2.remap(
-            source.reshape(-1, *source.shape[2:]), *maps, cv2.INTER_LINEAR,
-            borderMode=cv2.BORDER_CONSTANT,
-        )  # fmt: skip
+        source = stack[part].reshape(-1, *stack.shape[2:])
+        maps = x[part].reshape(-1, W), y[part].reshape(-1, W)
+        found = cv2.remap(source, *maps, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
         out[part] = found.reshape(out[part].shape)
     return out

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["hide", "move", "recolor", "reflect"]
-
 
 @njit(cache=True, nogil=True)
 def _source(position: int, side: int, reflected: bool) -> int:

@@ -13,8 +13,6 @@ from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import Survey, median_size, survey_pictures
 from visionshare.datasets.readers.picture_set import PictureSet
 
-__all__ = ["ClassCounts", "PictureCheck", "check_pictures", "contact_sheet", "describe_sizes"]
-
 # Of a contact sheet: pictures of a class, classes, sides of a picture, width of a row's name.
 _PER_CLASS, _CLASSES, _TILE, _NAME = 12, 40, 64, 130
 _GAP, _LINE = 4, 14

@@ -19,8 +19,6 @@ from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError, InputError
 
-__all__ = ["Preparation", "propose_preparation"]
-
 Pictures: TypeAlias = "PictureSet | Sequence[np.ndarray | str | os.PathLike[str]] | np.ndarray"
 # Pictures that are looked at, drawn evenly; and sides of images that are proposed.
 _LOOKED_AT, _LARGEST, _SMALLEST = 200, 64, 16

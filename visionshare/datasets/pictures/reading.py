@@ -23,8 +23,6 @@ from visionshare.machine.memory import check_fits
 from visionshare.machine.progress import stage
 from visionshare.machine.resources import resolve_jobs, size_text
 
-__all__ = ["ReadPictures", "broken_sentence", "read_pictures"]
-
 _MAX_BYTES = 8 << 30
 _DIGEST = 16
 

@@ -17,16 +17,6 @@ from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.training_values import BYTE, TrainingValues
 from visionshare.errors import InputError
 
-__all__ = [
-    "GIVEN",
-    "HELD_OUT",
-    "NONE",
-    "TEST_FRACTION",
-    "SplitImages",
-    "held_out",
-    "split_pictures",
-]
-
 # Where test images come from.
 GIVEN, HELD_OUT, NONE = "given", "held out", "none"
 TEST_FRACTION = 0.2

@@ -13,8 +13,6 @@ from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError
 from visionshare.machine.resources import resolve_jobs
 
-__all__ = ["Survey", "common_size", "median_size", "survey_pictures"]
-
 
 @dataclass(frozen=True)
 class Survey:

@@ -16,11 +16,6 @@ from visionshare.datasets.readers.labels import TRAIN
 from visionshare.datasets.readers.picture_set import Content, Data, PictureSet
 from visionshare.errors import DataError
 
-__all__ = [
-    "KNOWN_RANGES", "SetRange", "are_pictures", "as_bytes", "limits_of", "range_around",
-    "value_range", "widest", "with_range",
-]  # fmt: skip
-
 _FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
 #: Ranges that mean the same in every file; others are those of the values that a file holds.
 KNOWN_RANGES = (_FRACTIONS, _BYTE, _DEEP)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scripts.attack.damage import Inputs, mutated
-from visionshare.datasets.decoding import MAX_PIXELS
+from visionshare.datasets.opening import MAX_PIXELS
 
 # A side of more pixels than are read, and of fewer than Pillow warns of.
 _HUGE = 8200

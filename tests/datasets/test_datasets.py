@@ -109,7 +109,7 @@ def test_npz_and_hdf5(tmp_path):
 
 def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
     np.savez(tmp_path / "o.npz", images=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(DataError, match="cannot be read as .npz"):
+    with pytest.raises(DataError, match="cannot be read as"):
         read_npz(tmp_path / "o.npz")
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("images.npy", bytes(10_000_000))

@@ -265,29 +265,67 @@ class GaborBank(FeatureFamily):
         """
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
-        from visionshare.generators.gabor.kernels import TILE, pooled_responses
+        from visionshare.generators.gabor.spectra import prefers_spectra
 
         raster = check_images(images, self.image_shape_)
         out = np.empty((len(ids), len(raster)), dtype)
         reach = self._reach(ids)
+        with single_threaded_blas():
+            for filters, axes in self._by_positions(reach):
+                spectral = prefers_spectra(axes, self._size[1], reach[filters])
+                # Given positions need not be evenly spaced.
+                spectral &= self.positions is None
+                for transform, own in (
+                    (self._by_spectra, filters[spectral]),
+                    (self._by_products, filters[~spectral]),
+                ):
+                    if len(own):
+                        transform(raster, ids[own], axes, n_jobs, out, own)
+        return out
+
+    def _by_spectra(
+        self, raster: np.ndarray, ids: np.ndarray, axes: _Axes, n_jobs: int,
+        out: np.ndarray, to: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Write features as rows ``to`` of ``out``, by way of the frequency domain."""
+        from visionshare.generators.gabor.spectra import Filters, spectral_responses
+
+        bank = Filters(self.filters_[ids], self._reach(ids), self.step, self.zero_mean)
+        for rows in image_batches(len(raster), 8.0 * np.prod(raster.shape[1:])):
+            gray = gray_of(raster[rows])
+            part = np.empty((len(ids), len(gray)), np.float32)
+            spectral_responses(gray, bank, axes, self.pooling == "max", part, n_jobs)
+            out[to, rows] = self._as_mean(part, axes)
+
+    def _by_products(
+        self, raster: np.ndarray, ids: np.ndarray, axes: _Axes, n_jobs: int,
+        out: np.ndarray, to: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Write features as rows ``to`` of ``out``, by products of matrices."""
+        from visionshare.generators.gabor.kernels import TILE, pooled_responses
+
+        reach = self._reach(ids)
+        common = (*self._size, *axes, self.pooling == "max")
         # Of a filter the values at all offsets; of an image its floats, and copies on the way.
         at_once = min(_AT_ONCE, max(1, _VALUES_BYTES // self._bytes_of_values))
         of_image = 4.0 * 4 * np.prod(raster.shape[1:3]) + raster[:1].nbytes * 4
-        with single_threaded_blas():
-            for filters, (ys, xs) in self._by_positions(reach):
-                common = (*self._size, ys, xs, self.pooling == "max")
-                for start in range(0, len(filters), at_once):
-                    batch = filters[start : start + at_once]
-                    values = self._values(ids[batch], reach[batch])
-                    for rows in image_batches(len(raster), of_image):
-                        tiles, n = _tiles(raster[rows], TILE)
-                        part = np.empty((len(batch), len(tiles), TILE), np.float32)
-                        arrays = (values, reach[batch], part)
-                        _in_blocks(partial(pooled_responses, tiles), arrays, common, n_jobs)
-                        if self.pooling == "mean":
-                            part *= np.float32(1 / (len(ys) * len(xs)))
-                        out[batch, rows] = part.reshape(len(batch), -1)[:, :n]
-        return out
+        for start in range(0, len(ids), at_once):
+            batch = slice(start, start + at_once)
+            values = self._values(ids[batch], reach[batch])
+            for rows in image_batches(len(raster), of_image):
+                tiles, n = _tiles(raster[rows], TILE)
+                part = np.empty((len(values), len(tiles), TILE), np.float32)
+                arrays = (values, reach[batch], part)
+                _in_blocks(partial(pooled_responses, tiles), arrays, common, n_jobs)
+                responses = part.reshape(len(values), -1)[:, :n]
+                out[to[batch], rows] = self._as_mean(responses, axes)
+
+    def _as_mean(self, pooled: np.ndarray, axes: _Axes) -> np.ndarray:
+        """Return sums over positions as their mean, where that is the pooling."""
+        if self.pooling != "mean":
+            return pooled
+        mean: np.ndarray = pooled * np.float32(1 / (len(axes[0]) * len(axes[1])))
+        return mean
 
     @property
     def _bytes_of_values(self) -> int:

@@ -97,25 +97,29 @@ def plane_of(
 
 def image_spectrum(plane: Plane, image: np.ndarray) -> np.ndarray:
     """Return the spectrum of an image (H, W), complex64; the first position becomes 0."""
-    from scipy.fft import rfft2
-
-    canvas = np.zeros(plane.size, np.float32)
-    canvas[: image.shape[0], : image.shape[1]] = image
-    shift = (-plane.first[0], -plane.first[1])
-    spectrum: np.ndarray = rfft2(np.roll(canvas, shift, (0, 1)))
-    return spectrum
+    return _spectrum(plane, image, plane.first)
 
 
 def filter_spectrum(plane: Plane, taps: np.ndarray) -> np.ndarray:
     """Return the conjugate spectrum of a filter (rows, columns), whose center is the middle."""
-    from scipy.fft import rfft2
-
-    canvas = np.zeros(plane.size, np.float32)
     # Folding adds the responses of all positions that are left out.
-    canvas[: taps.shape[0], : taps.shape[1]] = taps * np.float32(1 / plane.step**2)
-    shift = (-(taps.shape[0] // 2), -(taps.shape[1] // 2))
-    spectrum: np.ndarray = np.conj(rfft2(np.roll(canvas, shift, (0, 1))))
-    return spectrum
+    scaled = taps * np.float32(1 / plane.step**2)
+    spectrum = _spectrum(plane, scaled, (taps.shape[0] // 2, taps.shape[1] // 2))
+    return np.conj(spectrum, out=spectrum)
+
+
+def _spectrum(plane: Plane, values: np.ndarray, origin: tuple[int, int]) -> np.ndarray:
+    """Return the spectrum of values (rows, columns) on a plane of zeros, with an origin."""
+    from scipy.fft import fft, rfft
+
+    # Rows of zeros have spectra of zeros: only the others are transformed.
+    rows, columns = plane.size
+    lines = np.zeros((len(values), columns), np.float32)
+    lines[:, : values.shape[1]] = values
+    spectrum = np.zeros(plane.spectrum_shape, np.complex64)
+    spectrum[(np.arange(len(values)) - origin[0]) % rows] = rfft(np.roll(lines, -origin[1], 1))
+    transformed: np.ndarray = fft(spectrum, axis=0, overwrite_x=True)
+    return transformed
 
 
 @njit(cache=True, nogil=True)

@@ -7,3 +7,4 @@ from .pictures import read_picture as read_picture
 from .prediction import BatchLimits as BatchLimits
 from .prediction import Classified as Classified
 from .prediction import classify_files as classify_files
+from .tables import write_table as write_table

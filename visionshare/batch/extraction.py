@@ -26,6 +26,7 @@ from visionshare.batch.extraction_parts import (
     write_part,
 )
 from visionshare.batch.mapping import Mapper, itself, map_here
+from visionshare.batch.tables import feature_descriptions
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.notices import note_pages
 from visionshare.datasets.pictures.value_ranges import widest, with_range
@@ -43,6 +44,7 @@ from visionshare.machine.memory import check_fits, memory_limit
 from visionshare.machine.progress import shown, stage, track
 from visionshare.machine.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
+from visionshare.store.listing import LABELS, listing_line, write_descriptions
 from visionshare.store.manifest import MANIFEST
 from visionshare.store.writer_lock import LOCK as STORE_LOCK
 from visionshare.store.writer_lock import writer_lock
@@ -92,6 +94,7 @@ def extract_features(
     skip_broken: bool = False,
     progress: bool = False,
     mapper: Mapper | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Extraction:
     """Evaluate a family on image files and write the columns to a store.
 
@@ -124,6 +127,8 @@ def extract_features(
         Show a progress bar.
     mapper : Mapper, optional
         Reads and evaluates images elsewhere, on a cluster for example; the store is the same.
+    labels : sequence of str, optional
+        A label for each path; tables then have a column of them.
 
     Raises
     ------
@@ -160,6 +165,8 @@ def extract_features(
     threads = resolve_jobs(n_jobs)
     if not paths:
         raise DataError("no images to extract features from")
+    if labels is not None and len(labels) != len(paths):
+        raise InputError("labels", f"{len(labels)} labels", f"{len(paths)}, one for each path")
     place = Destination.of(out, replaces=False)
     check_extraction_folder(place.folder)
     source = _with_range(Source(family, fit, dtype, skip_broken, threads), paths, mapper)
@@ -169,9 +176,22 @@ def extract_features(
         _check_fits(job)
         place.claim()
         extraction = _extracted(job, bound)
+        _describe(job, extraction, labels)
         place.deliver((_PARTS_FOLDER, _LOCK, STORE_LOCK))
     place.clear()
     return extraction if place.url is None else replace(extraction, folder=place.url)
+
+
+def _describe(job: _Job, extraction: Extraction, labels: Sequence[str] | None) -> None:
+    """Write what tables need beside the columns: names, descriptions and labels."""
+    family = job.source.family
+    names = [str(name) for name in family.get_feature_names_out()]
+    write_descriptions(job.folder, names, feature_descriptions(family))
+    if labels is not None:
+        broken = set(extraction.broken)
+        rows = zip(job.paths, labels, strict=True)
+        lines = [listing_line(label) for path, label in rows if path not in broken]
+        write_text(job.folder / LABELS, "".join(lines))
 
 
 def _check_fits(job: _Job) -> None:

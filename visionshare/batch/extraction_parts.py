@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +14,7 @@ import numpy as np
 from visionshare.errors import StoreError
 from visionshare.files.durable import is_partial, replace_file, write_text
 from visionshare.files.fingerprints import file_digest, spec_fingerprint
+from visionshare.store.listing import LISTING, listing_line
 
 __all__ = [
     "Part",
@@ -29,7 +29,6 @@ __all__ = [
     "write_part",
 ]
 
-_LISTING = "images.txt"
 _BROKEN = "broken.json"
 _CONTENTS = "contents.json"
 # Of JSON files: the sha256 of their other values.
@@ -135,17 +134,10 @@ def write_contents(
 ) -> None:
     """Write which images the examples are, which were left out, and the digests of all files."""
     left_out = set(broken)
-    write_text(folder / _LISTING, "".join(_line(p) for p in paths if p not in left_out))
+    write_text(folder / LISTING, "".join(listing_line(p) for p in paths if p not in left_out))
     write_text(folder / _BROKEN, json.dumps(list(broken)))
-    files = {name: file_digest(folder / name) for name in (_LISTING, _BROKEN)}
+    files = {name: file_digest(folder / name) for name in (LISTING, _BROKEN)}
     _write(folder / _CONTENTS, {"files": files, "images": list(contents)})
-
-
-def _line(path: str) -> str:
-    """Return a path's line: a JSON text where the path would not be one line of UTF-8."""
-    name = os.fsencode(path).decode("utf-8", "surrogateescape")
-    plain = name.isprintable() and not name.startswith('"')
-    return f"{name if plain else json.dumps(name)}\n"
 
 
 def read_contents(folder: Path) -> list[str] | None:

@@ -21,6 +21,7 @@ from visionshare.cli.options import (
     classifier_file,
     image_size,
 )
+from visionshare.cli.outputs import check_file
 from visionshare.cli.text import portable, say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.errors.names import nothing_named
@@ -46,7 +47,8 @@ def extract(
     features: Annotated[
         str,
         typer.Argument(
-            help="A pool (name or .toml), a classifier, or a features.safetensors.",
+            help="Pools (names or .toml, with commas between), a classifier, or a "
+            "features.safetensors.",
             autocompletion=completes("pools"),
         ),
     ],
@@ -54,9 +56,10 @@ def extract(
     out: Annotated[
         str,
         typer.Option(
-            metavar="FOLDER|URL",
-            help="Folder of the store; of a URL (s3://bucket/NAME) it is out/s3/bucket/NAME until "
-            "it is uploaded.",
+            metavar="FILE|FOLDER|URL",
+            help="A table (.parquet, .csv, .npz, .h5, .h5ad), whose columns are kept in "
+            "FILE.store, or the folder of a store; of a URL (s3://bucket/NAME) it is "
+            "out/s3/bucket/NAME until it is uploaded.",
         ),
     ],
     dtype: Annotated[
@@ -69,22 +72,25 @@ def extract(
     pool: PoolOptions,
     cluster: Cluster,
 ) -> None:
-    """Extract features of images into a column store.
+    """Extract features of images as a table or a column store.
 
     The same command resumes a stopped run.
 
-    Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store
+    Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.csv
 
     A pool first learns its templates from a sample of the images and keeps them in
-    OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
+    OUT.store/features.safetensors: give that file as FEATURES to extract the same from other images.
     """
-    from visionshare.batch import extract_features
+    from visionshare.batch import extract_features, write_table
     from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
     from visionshare.machine.resources import resolve_jobs
+    from visionshare.store import open_store
 
     threads = resolve_jobs(jobs, "--jobs")
-    folder = Destination.of(out, replaces=False).folder
+    is_table = _is_table(out)
+    store = f"{out}.store" if is_table else out
+    folder = Destination.of(store, replaces=False).folder
     paths = list(image_paths(images))
     with memory_limit(memory, "--memory"):
         family, fit = _family(features, paths, folder, pool, threads, skip_broken)
@@ -92,19 +98,53 @@ def extract(
         extraction = extract_features(
             family,
             paths,
-            out,
+            store,
             fit=fit,
             dtype=dtype,
             memory=memory,
             n_jobs=threads,
             skip_broken=skip_broken,
             mapper=mapper,
+            labels=_labels(images, paths),
         )
     for path in extraction.broken:
         say(f"skipped      {portable(path)}", err=True)
     say(f"images       {extraction.images}")
     say(f"features     {extraction.features}")
     say(f"store        {extraction.folder}")
+    if is_table:
+        say(f"table        {write_table(open_store(folder, memory=memory), out)}")
+
+
+def _is_table(out: str) -> bool:
+    """Return whether the output is a table, by its ending; refuse endings of other files."""
+    from visionshare.batch.tables import TABLES, check_table
+    from visionshare.files.storage import is_url
+
+    path = Path(out)
+    if path.suffix in TABLES and not path.is_dir():
+        if is_url(out):
+            raise InputError("--out", out, "a table on this machine, or a URL without an ending")
+        check_table(out, "--out")
+        check_file("--out", path)
+        return True
+    if path.suffix[1:].isalpha() and path.suffix != ".store" and not path.exists():
+        endings = ", ".join(TABLES)
+        accepted = f"a table ({endings}), or a folder: a name without ending, or with .store"
+        raise InputError("--out", out, accepted)
+    return False
+
+
+def _labels(entries: list[str], paths: list[str]) -> list[str] | None:
+    """Return the folder that each image lies in, for folders of folders; None for other images."""
+    folders = [Path(entry) for entry in entries if Path(entry).is_dir()]
+    labels = []
+    for path in map(Path, paths):
+        folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
+        if folder is None or len(path.relative_to(folder).parts) < 2:
+            return None
+        labels.append(path.relative_to(folder).parts[0])
+    return labels
 
 
 def _family(
@@ -123,13 +163,19 @@ def _family(
     from visionshare.generators.family_file import FORMAT, read_family, write_family
     from visionshare.recipes.pools import LISTED_POOLS
 
+    names = features.split(",")
     path = Path(features)
-    if path.is_dir():
+    if len(names) > 1:
+        for name in names:
+            if not Path(name).is_file() and name not in bundled("features"):
+                kind = "pool of features"
+                raise RecipeError(nothing_named(name, kind, bundled("features"), LISTED_POOLS))
+    elif path.is_dir():
         path = classifier_file(path)
     elif not path.is_file() and features not in bundled("features"):
         kind = "pool of features, classifier or file of features"
         raise RecipeError(nothing_named(features, kind, bundled("features"), LISTED_POOLS))
-    if path.is_file() and path.suffix != ".toml":
+    if len(names) == 1 and path.is_file() and path.suffix != ".toml":
         if tensor_file_format(path) == FORMAT:
             return read_family(path), "resize"
         model = load(path)
@@ -145,11 +191,12 @@ def _family(
 
 
 def _learned(
-    name: str, paths: list[str], pool: PoolOptions, threads: int, skip_broken: bool
+    names: str, paths: list[str], pool: PoolOptions, threads: int, skip_broken: bool
 ) -> Any:
-    """Return a pool's family, fitted on a sample of the images."""
+    """Return the family of one or several pools, fitted on a sample of the images."""
     import numpy as np
 
+    from visionshare import UnionOfFamilies
     from visionshare.datasets.folders import as_preprocessing, read_images
     from visionshare.datasets.pictures.value_ranges import limits_of, widest, with_range
     from visionshare.machine.memory import check_fits
@@ -158,7 +205,8 @@ def _learned(
 
     if pool.sample < 1:
         raise InputError("--sample", pool.sample, "a number of images of at least 1")
-    family = read_pool(FeaturePart(pool=name), pool.seed)
+    families = [read_pool(FeaturePart(pool=one), pool.seed) for one in names.split(",")]
+    family = families[0] if len(families) == 1 else UnionOfFamilies(families)
     mode = "color" if pool.color else "gray"
     order = np.random.default_rng(pool.seed).permutation(len(paths))
     chosen = [paths[i] for i in np.sort(order[: pool.sample])]

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from visionshare.errors import InputError, StoreError
 from visionshare.generators import FeatureFamily
 from visionshare.machine.progress import track
 from visionshare.machine.resources import parse_size
+from visionshare.store.listing import LABELS, LISTING, read_descriptions, read_lines
 from visionshare.store.manifest import Manifest, read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, MappedShard, write_shard
 from visionshare.store.writer_lock import writer_lock
@@ -96,6 +98,74 @@ class StoreColumns(Columns):
     def missing(self) -> np.ndarray:
         """Ids of the columns that are not evaluated yet."""
         return np.flatnonzero(self._shard_of < 0)
+
+    @property
+    def paths(self) -> list[str] | None:
+        """The image file of each row; None in a store that no extraction wrote."""
+        return read_lines(self.folder / LISTING)
+
+    @property
+    def labels(self) -> list[str] | None:
+        """The label of each row; None where the images came without."""
+        return read_lines(self.folder / LABELS)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """A short name for each column, such as "lbp17"."""
+        described = read_descriptions(self.folder)
+        if described is not None:
+            return [name for name, _ in described]
+        return [f"{self._manifest.family['family']}{j}" for j in range(self.shape[1])]
+
+    @property
+    def feature_descriptions(self) -> list[str]:
+        """A description of each column; empty texts in a store that no extraction wrote."""
+        described = read_descriptions(self.folder)
+        return [text for _, text in described] if described else [""] * self.shape[1]
+
+    def rows(self, start: int, stop: int, ids: np.ndarray | None = None) -> np.ndarray:
+        """Return some rows of columns, (stop − start, n), unscaled.
+
+        Parameters
+        ----------
+        start, stop : int
+            First row, and the one after the last.
+        ids : ndarray of int, optional
+            Columns; all when omitted.
+        """
+        ids = np.arange(self.shape[1]) if ids is None else check_ids(ids, self.shape[1])
+        out = np.empty((stop - start, len(ids)), self.dtype)
+        for span in self.spans(ids):
+            values = span.buffer.view(self.dtype)
+            positions = np.arange(len(ids))[span.positions]
+            for offset, position in zip(span.offsets, positions, strict=True):
+                out[:, position] = values[offset + start : offset + stop]
+        return out
+
+    def to_frame(self, ids: np.ndarray | None = None) -> Any:
+        """Return the columns as a pandas data frame, with paths and labels where there are any.
+
+        Parameters
+        ----------
+        ids : ndarray of int, optional
+            Columns; all when omitted.
+
+        Raises
+        ------
+        InputError
+            If pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise InputError("pandas", "not installed", "pip install pandas") from None
+        ids = np.arange(self.shape[1]) if ids is None else check_ids(ids, self.shape[1])
+        names = self.feature_names
+        frame = DataFrame(self.rows(0, self.shape[0], ids), columns=[names[j] for j in ids])
+        for number, (name, texts) in enumerate((("path", self.paths), ("label", self.labels))):
+            if texts is not None:
+                frame.insert(min(number, frame.shape[1]), name, texts)
+        return frame
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
         return sampled(self, rows, old)

@@ -298,6 +298,16 @@ class UnionOfFamilies(FeatureFamily):
             for name, timed in part.timed_parts.items()
         }
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the parts' features; of parts with one name, "lbp_1_17"."""
+        names = [part.name for part in self.parts_]
+        heads = [
+            f"{name}_{number}_" if names.count(name) > 1 else name
+            for number, name in enumerate(names)
+        ]
+        numbers = zip(self.part_.tolist(), self._number.tolist(), strict=True)
+        return np.array([f"{heads[part]}{number}" for part, number in numbers], dtype=object)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return what the feature's family says of it."""
         number = check_feature(feature, self.n_features_)

@@ -79,7 +79,8 @@ def extract(
     Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.csv
 
     A pool first learns its templates from a sample of the images and keeps them in
-    OUT.store/features.safetensors: give that file as FEATURES to extract the same from other images.
+    OUT.store/features.safetensors: give that file as FEATURES to extract the same features from
+    other images.
     """
     from visionshare.batch import extract_features, write_table
     from visionshare.files.uploads import Destination

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from keyword import iskeyword
 from typing import Any
 
@@ -12,7 +13,7 @@ from visionshare.errors import InputError
 
 __all__ = ["check_identifier", "integer_type", "number", "quoted", "table"]
 
-_WIDTH = 96
+_WIDTH, _INDENT = 96, "    "
 # Longer text literals are beyond what C99 promises to accept.
 _LONGEST_TEXT = 1000
 _TYPES: dict[str, Any] = {
@@ -72,14 +73,14 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
     kind = kind or ("float" if real else integer_type(flat))
     # C has no arrays without elements.
     words = [number(v) if real else str(int(v)) for v in flat] or ["0"]
-    lines, line = [], "   "
-    for i, word in enumerate(words):
-        piece = f" {word}" + ("," if i + 1 < len(words) else "")
-        if len(line) + len(piece) > _WIDTH:
-            lines.append(line)
-            line = "   "
-        line += piece
-    body = "\n".join([*lines, line])
+    body = textwrap.fill(
+        ", ".join(words),
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return f"static const {kind} {name}[{len(words)}] = {{\n{body}\n}};"
 
 

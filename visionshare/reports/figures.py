@@ -25,13 +25,14 @@ __all__ = [
     "error_by_cost",
     "error_by_features",
     "error_by_images",
-    "loss_by_features",
     "weights_by_class",
 ]
 
 _INK, _BLUE, _RED, _GRAY = "#1d2733", "#2166ac", "#b2182b", "#8a94a0"
 # Width and height in inches: three of them stand side by side in the page, one fills a phone.
 _SIZE = (4.0, 3.1)
+# Inches right and above of axes, and of a letter of a name.
+_MARGIN, _LETTER = 0.15, 0.075
 # Letters stay letters, and every drawing of the same figures has the same bytes.
 _STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "visionshare", "font.size": 9}
 # Classes with numbers in the cells of their confusion matrix, and those with names.
@@ -80,9 +81,21 @@ def _lean(svg: str) -> str:
     return _TAG.sub(lambda tag: _DIGITS.sub(r"\1", tag.group()), svg)
 
 
-def _axes(xlabel: str, ylabel: str, width: float = _SIZE[0], height: float = _SIZE[1]) -> Axes:
-    """Return the axes of a new figure."""
-    axis: Axes = Figure(figsize=(width, height), layout="constrained").subplots()
+def _axes(
+    xlabel: str,
+    ylabel: str,
+    size: tuple[float, float] = _SIZE,
+    left: float = 0.6,
+    bottom: float = 0.5,
+) -> Axes:
+    """Return the axes of a new figure, with margins in inches."""
+    # A layout engine would draw everything twice, to measure what is known here.
+    width, height = size
+    figure = Figure(figsize=size)
+    across = width - left - _MARGIN
+    axis: Axes = figure.add_axes(
+        (left / width, bottom / height, across / width, (height - bottom - _MARGIN) / height)
+    )
     axis.set(xlabel=xlabel, ylabel=ylabel)
     return axis
 
@@ -135,16 +148,6 @@ def error_by_cost(classifier: CompactClassifier) -> Axes:
 
 
 @_as_svg
-def loss_by_features(classifier: CompactClassifier) -> Axes:
-    """Return the training loss against the number of features, round by round."""
-    axis = _curve_axes("features", "training loss")
-    n_features = [step.n_features for step in classifier.path]
-    axis.plot(n_features, [step.loss for step in classifier.path], color=_INK, lw=1.6)
-    axis.set_yscale("log")
-    return axis
-
-
-@_as_svg
 def error_by_images(points: Sequence[CurvePoint]) -> Axes:
     """Return the test error against the number of training images, with its interval."""
     axis = _curve_axes("training images", "test error (%)")
@@ -183,9 +186,10 @@ def weights_by_class(classifier: CompactClassifier, n: int = 30) -> Axes:
     weights = classifier.weights[:, :n]
     k, n = weights.shape
     largest = np.maximum(np.abs(weights).max(axis=0, keepdims=True), 1e-12)
-    axis = _axes("feature", "class", 8.6, min(9.0, 1.2 + 0.24 * k))
-    shown = axis.imshow(weights / largest, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     names = [_short(name) for name in class_names(classifier.classes_)]
+    left = 0.5 + _LETTER * max(map(len, names))
+    axis = _axes("feature", "class", (8.6, min(9.0, 1.2 + 0.24 * k)), left)
+    shown = axis.imshow(weights / largest, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     axis.set_xticks(range(n), [str(j + 1) for j in range(n)], size=8)
     axis.set_yticks(range(k), names, size=min(9.0, 300 / k))
     label = "weight, relative to the feature's largest"
@@ -202,8 +206,9 @@ def confusion_matrix(results: Results) -> Axes:
     longest = max(map(len, names))
     # 1) Axes whose cells fit their names.
     cell = max(0.11, min(0.42, 8.0 / k))
-    side = 0.075 * longest + cell * k
-    axis = _axes("predicted", "true", max(2.6, 0.9 + side), max(2.4, 0.7 + side))
+    margin = 0.5 + _LETTER * longest
+    side = max(1.6, cell * k) + margin + _MARGIN
+    axis = _axes("predicted", "true", (side, side), margin, margin)
     size = max(3.5, min(9.0, 72 * cell * 0.75))
     ticks = range(k) if k <= _NAMED else range(0, k, -(-k // _NAMED))
     shown = [names[c] for c in ticks]

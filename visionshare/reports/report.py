@@ -107,7 +107,6 @@ def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list
         drawn.append(figures.error_by_features(classifier))
         if len({step.macs for step in classifier.path} - {0}) > 1:
             drawn.append(figures.error_by_cost(classifier))
-        drawn.append(figures.loss_by_features(classifier))
     if len(points) > 1:
         drawn.append(figures.error_by_images(points))
     return drawn

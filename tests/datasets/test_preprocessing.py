@@ -180,19 +180,6 @@ def test_values_come_back_and_words_follow_them():
     assert "inverted" not in " ".join(Preprocessing().describe())
 
 
-def test_words_of_files_written_before_are_read():
-    former = {"polarity": "automatic", "fit": "box", "margin": 4, "centre": "mass"}
-    steps = Preprocessing("automatic", fit="box", margin=4, center="mass")
-    assert Preprocessing.from_values(former) == steps
-    assert Preprocessing.from_values({"fit": "centre"}) == Preprocessing(fit="center")
-    assert Preprocessing.from_values({"fit": "centre", "centre": "box"}).to_values() == {
-        **Preprocessing().to_values(), "fit": "center",
-    }  # fmt: skip
-    for twice in ({"center": "box", "centre": "box"}, {"center": "centre"}):
-        with pytest.raises(InputError):
-            Preprocessing.from_values(twice)
-
-
 def test_a_folder_is_read_with_the_steps(digits, tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()

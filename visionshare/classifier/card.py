@@ -70,7 +70,8 @@ def model_card(
     data = os.path.basename(source.rstrip("/\\")) if isinstance(source, str) else None
     n_images = figures.get("train_images")
     # 2) How often it errs.
-    errors, n_test = figures.get("test_errors"), figures.get("test_images")
+    errors = figures.get("test_errors")
+    n_test = figures.get("test_images")
     evaluation = "No error was measured."
     accuracy = None
     if errors is not None and n_test:

@@ -112,7 +112,8 @@ class CompactClassifier:
         self._check()
 
     def _check(self) -> None:
-        k, n = len(self.classes), self.family.n_features_
+        k = len(self.classes)
+        n = self.family.n_features_
         if self.weights.shape != (k, n):
             raise InputError("weights", self.weights.shape, f"an array of shape {(k, n)}")
         if self.intercept.shape != (k,):
@@ -179,7 +180,8 @@ class CompactClassifier:
         >>> [(layer.name, layer.shape, layer.parameters) for layer in model.layers]
         [('pixels', (4,), 0), ('scores', (3,), 15)]
         """
-        k, held = len(self.classes), self.weights.size + self.intercept.size
+        k = len(self.classes)
+        held = self.weights.size + self.intercept.size
         scores = LayerSummary("scores", (k,), None, held, self.weights.size)
         return [*self.family.layer_summaries(), scores]
 
@@ -225,7 +227,8 @@ class CompactClassifier:
         >>> model.rasters([np.full((20, 30), 7, np.uint8)]).tolist()
         [[[7, 7], [7, 7]]]
         """
-        shape, size = self.image_shape, self.picture_size
+        shape = self.image_shape
+        size = self.picture_size
         images = as_array(images)
         if isinstance(images, np.ndarray) and images.shape == shape:
             images = images[None]
@@ -310,7 +313,8 @@ class CompactClassifier:
         """
         if isinstance(t, bool) or not hasattr(t, "__index__") or not 1 <= t <= len(self.path):
             raise InputError("t", t, f"a round from 1 to {len(self.path)}")
-        step, rule = self.path[t - 1], self.exit_rule
+        step = self.path[t - 1]
+        rule = self.exit_rule
         if rule is not None:
             n = sum(r < t for r in rule.rounds)
             rule = ExitRule(rule.rounds[:n], rule.margins[:n])

@@ -22,7 +22,8 @@ __all__ = ["check_exit_options", "exit_rule_of_values", "learn_exit_rule"]
 # Rounds that are tried: early ones are dense, later ones sparse.
 _CANDIDATES = 24
 # Sweeps over the margins of all rounds, and steps of the bisection of the price of an error.
-_SWEEPS, _PRICES = 8, 16
+_SWEEPS = 8
+_PRICES = 16
 _LARGEST_PRICE = 60.0
 
 
@@ -183,7 +184,8 @@ def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
     """Return each image's probability of harm, a logistic function of its margin."""
     from sklearn.linear_model import LogisticRegression
 
-    m, n = len(harmed), int(harmed.sum())
+    m = len(harmed)
+    n = int(harmed.sum())
     targets = np.where(harmed, (n + 1) / (n + 2), 1 / (m - n + 2))
     scale = float(margins.std()) or 1.0
     x = np.tile(margins / scale, 2)[:, None]
@@ -238,7 +240,8 @@ class ExitPlan:
         """Return margins of least cost that harm at most a fraction of the images."""
         best = [np.inf] * len(self.rounds)
         least = np.inf
-        low, high = 0.0, _LARGEST_PRICE
+        low = 0.0
+        high = _LARGEST_PRICE
         for _ in range(_PRICES):
             price = (low + high) / 2
             margins = self._descend(self.costs[-1] * 2.0**price)

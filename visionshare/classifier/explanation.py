@@ -171,7 +171,8 @@ def explain(classifier: CompactClassifier, image: np.ndarray) -> Explanation:
     if np.shape(image) != classifier.image_shape:
         raise InputError("image", np.shape(image), f"an image of shape {classifier.image_shape}")
     rasters = classifier.rasters(image)
-    scores, image = classifier.decision_function(as_rasters(rasters)), rasters[0]
+    scores = classifier.decision_function(as_rasters(rasters))
+    image = rasters[0]
     parts = classifier.family.contributions(image, classifier.weights)
     size = classifier.picture_size or (1, classifier.image_shape[0])
     return Explanation(

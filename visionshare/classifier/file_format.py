@@ -1,7 +1,7 @@
 """The classifier file: safetensors with a JSON header. Data only; nothing in it can run.
 
-Version 1 has other names for some values, see ``docs/formats.md``: the registry of families and
-:meth:`Preprocessing.from_values` know them.
+Version 1 has other names for some values, see ``docs/formats.md`` and
+:mod:`visionshare.generators.former`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
+from visionshare.generators.former import current_names
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"]
 
@@ -88,12 +89,13 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     prefix = "family."
     of_family = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-    family = family_from_state(header["family"], of_family)
+    family = family_from_state(current_names(header["family"]), of_family)
     classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")
-    k, n = len(classes), family.n_features_
+    k = len(classes)
+    n = family.n_features_
     return {
         "family": family,
         "weights": _shaped(arrays, "weights", (k, n)),
@@ -103,7 +105,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
         "exit_rule": _exit_rule(header.get("exit_rule")),
-        "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
+        "preprocessing": Preprocessing.from_values(current_names(header.get("preprocessing", {}))),
         "values": TrainingValues.from_values(header.get("values")),
     }
 

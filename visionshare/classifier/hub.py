@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["from_hub", "push_to_hub"]
 
-_FILE, _CARD = "classifier.safetensors", "README.md"
+_FILE = "classifier.safetensors"
+_CARD = "README.md"
 
 
 def push_to_hub(

@@ -95,7 +95,8 @@ def fetch(
 
 
 # Files, and classes, that are shown of each kind of problem.
-_SHOWN, _CLASSES = 5, 60
+_SHOWN = 5
+_CLASSES = 60
 _MANY_TIMES = 5
 
 

@@ -107,7 +107,8 @@ class Form:
         if examples is not None and self.pixel != "float32" and not self.early_exit:
             integers = self._in_integers(classifier, examples)
             if integers is not None:
-                classifier, examples = integers, None
+                classifier = integers
+                examples = None
                 return classifier, written("none")
         # 2) Other families have tables of integers, where these are asked for.
         if self.quantize != "auto":
@@ -170,7 +171,8 @@ def sample_images(
         raise InputError("IMAGES", source, "nothing: examples are vectors")
     else:
         found = labeled_images(classifier, source, data, "test")
-        images, labels = found.images, found.labels
+        images = found.images
+        labels = found.labels
     if most is not None and most < len(images):
         # Evenly drawn: folders are often sorted by class.
         chosen = np.linspace(0, len(images) - 1, most).astype(np.int64)

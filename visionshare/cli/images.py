@@ -96,7 +96,8 @@ def labeled_images(
     from visionshare.datasets import load_images
     from visionshare.datasets.intake import as_rasters
 
-    size, mode = model.picture_size, model.picture_mode
+    size = model.picture_size
+    mode = model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
     # 1) Images of the shape that the classifier takes. One value a pixel is the same with an axis.
     shape = _without_gray_axis(loaded.images.shape[1:])

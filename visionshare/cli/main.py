@@ -15,7 +15,9 @@ from visionshare.errors import VisionshareError
 
 __all__ = ["command", "main"]
 
-_ERROR, _INTERRUPTED, _TERMINATED = 2, 130, 143
+_ERROR = 2
+_INTERRUPTED = 130
+_TERMINATED = 143
 
 
 @contextmanager

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["bench", "measure"]
 
 # Most images of a timed batch, and most of their bytes.
-_MOST_IMAGES, _MOST_BYTES = 4096, 1 << 28
+_MOST_IMAGES = 4096
+_MOST_BYTES = 1 << 28
 # Images that an emulated core classifies: each takes a second.
 _N_ON_CORE = 100
 
@@ -61,7 +62,9 @@ class CoreOptions:
         from visionshare.export.targets import Limits
         from visionshare.machine.resources import parse_size
 
-        flash, ram, instructions = self.max_flash, self.max_ram, self.max_instructions
+        flash = self.max_flash
+        ram = self.max_ram
+        instructions = self.max_instructions
         return Limits(
             None if flash is None else parse_size(flash, "--max-flash"),
             None if ram is None else parse_size(ram, "--max-ram"),
@@ -119,7 +122,8 @@ def measure(
         raise InputError("--target", target, choices(target, known))
     if core.count < 1:
         raise InputError("--count", core.count, "an integer of at least 1")
-    optimize, limits = core.optimization(), core.limits()
+    optimize = core.optimization()
+    limits = core.limits()
     on_core = target in TARGETS
     if not on_core:
         for name, value in vars(core).items():

@@ -19,7 +19,8 @@ __all__ = ["check_file", "check_free", "check_not_inputs", "is_our_page", "is_ou
 
 _PROGRAM = "visionshare"
 # How a PNG says it, near its beginning, and hOCR in its head.
-_IN_PNG, _IN_HOCR = b"Software\0visionshare", b'name="ocr-system" content="visionshare'
+_IN_PNG = b"Software\0visionshare"
+_IN_HOCR = b'name="ocr-system" content="visionshare'
 _HEAD = 2048
 
 

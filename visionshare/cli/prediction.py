@@ -41,7 +41,8 @@ __all__ = ["predict", "prepare"]
 _CSV_HEADER = "image,class,probability\n"
 # What files of each kind begin with.
 _BEGINS = {".csv": _CSV_HEADER, ".jsonl": '{"image": '}
-_SOME_SKIPPED, _ALL_SKIPPED = 1, 2
+_SOME_SKIPPED = 1
+_ALL_SKIPPED = 2
 
 
 def predict(
@@ -96,7 +97,8 @@ def predict(
     with _results(out, identity) as file, cluster.mapper(threads) as mapper:
         parts = classify_files(model, file.remaining(paths), threads, mapper=mapper)
         _write_classes(file, parts, form, model.classes_.tolist(), out is not None)
-    read, broken = file.counts.get("read", 0), file.counts.get("broken", 0)
+    read = file.counts.get("read", 0)
+    broken = file.counts.get("broken", 0)
     if broken and not read:
         raise typer.Exit(_ALL_SKIPPED)
     if broken:
@@ -267,7 +269,8 @@ def _distinct(names: list[str]) -> list[str]:
     """Return names, those that were there before with numbers: "a", "a-2"."""
     taken: dict[str, None] = {}
     for name in names:
-        free, n = name, 1
+        free = name
+        n = 1
         while free in taken:
             n += 1
             free = f"{name}-{n}"

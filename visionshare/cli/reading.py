@@ -66,7 +66,8 @@ def read(
     # Names of the pages of each file; with numbers where a file has several.
     names: list[list[str]] = []
     for path in paths:
-        stem, n = Path(path).stem, open_picture(path).n_pages
+        stem = Path(path).stem
+        n = open_picture(path).n_pages
         names.append([stem] if n == 1 else [f"{stem}-{i}" for i in range(1, n + 1)])
     if out is not None:
         _check_files(out, list(chain(*names)), [classifier, *paths])

@@ -61,7 +61,8 @@ def segment(
         if overlay.absolute() == out.absolute():
             raise InputError("--overlay", str(overlay), "another file than that of --out")
     model = load(classifier)
-    k, shape = len(model.classes_), model.image_shape
+    k = len(model.classes_)
+    shape = model.image_shape
     if len(shape) == 1:
         raise DataError(f"{classifier}: classifies vectors, not images")
     if k > _MOST_CLASSES:

@@ -180,9 +180,11 @@ def train(
         if client is not None:
             # While features are fitted here, the workers load what they will need.
             warm_workers(client)
-        budget, seconds = search.limits, search.seconds
+        budget = search.limits
+        seconds = search.seconds
         if recipe.search is not None and not searches:
-            budget, seconds = recipe.search.budget, recipe.search.time
+            budget = recipe.search.budget
+            seconds = recipe.search.time
         if searches or recipe.search is not None:
             settings = SearchSettings(seconds=seconds, begun=begun, client=client)
             bounds = search.given if pictures.size is None else [*search.given, "--size"]
@@ -265,7 +267,8 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
     if figures["test_error_rate"] is None:
         say("test error   none: there are no test pictures")
     else:
-        errors, n = figures["test_errors"], figures["test_images"]
+        errors = figures["test_errors"]
+        n = figures["test_images"]
         origin = " kept aside" if figures["test_origin"] == "held out" else ""
         rate = 100 * figures["test_error_rate"]
         say(f"test error   {rate:.2f} % ({errors} of {n}{origin})")

@@ -150,8 +150,10 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         wide = max(5, *(len(entry["source_class"]) for entry in used))
         lines = [f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for"]
         for entry in used:
-            source, score = entry["source"], entry["source_class"]
-            weight, target = entry["weight"], entry["target"]
+            source = entry["source"]
+            score = entry["source_class"]
+            weight = entry["weight"]
+            target = entry["target"]
             lines.append(f"{weight:+8.3f}  {source:{width}}  {score:{wide}}  {target}")
     lines.append(f"features     {figures['features']}")
     lines.append(f"trained on   {figures['trained_on']} images")

@@ -13,7 +13,8 @@ from visionshare.errors import InputError
 
 __all__ = ["check_identifier", "integer_type", "number", "quoted", "table"]
 
-_WIDTH, _INDENT = 96, "    "
+_WIDTH = 96
+_INDENT = "    "
 # Longer text literals are beyond what C99 promises to accept.
 _LONGEST_TEXT = 1000
 _TYPES: dict[str, Any] = {
@@ -59,7 +60,8 @@ def number(value: float) -> str:
 def integer_type(values: np.ndarray) -> str:
     """Return the smallest C type that holds all integers of an array."""
     values = np.asarray(values)
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    low = int(values.min(initial=0))
+    high = int(values.max(initial=0))
     for name, kind in _TYPES.items():
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
             return name

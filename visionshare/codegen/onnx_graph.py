@@ -133,7 +133,8 @@ class Graph:
         values = self.doubles(self.pixels(indices))
         if self.bytes:
             values = self.node("Div", values, self.constant(np.float64(255)))
-        offset, scale = offset[indices].astype(np.float64), scale[indices].astype(np.float64)
+        offset = offset[indices].astype(np.float64)
+        scale = scale[indices].astype(np.float64)
         if (offset != 0).any():
             values = self.node("Sub", values, self.constant(offset))
         if (scale != 1).any():
@@ -142,7 +143,8 @@ class Graph:
 
     def raster(self) -> str:
         """Return images (n, C, H, W), float32; bytes between 0 and 1."""
-        raster, shape = self.images, self.shape
+        raster = self.images
+        shape = self.shape
         if len(shape) == 3:
             raster = self.node("Transpose", raster, perm=[0, 3, 1, 2])
         else:

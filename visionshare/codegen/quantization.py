@@ -38,7 +38,8 @@ def quantize_clipped(values: np.ndarray, bits: int) -> Quantized:
     bound = 2 ** (bits - 1) - 1
     largest = np.abs(values).max(axis=1, initial=0)
     largest = np.where(largest > 0, largest, 1)
-    best, scales = np.full(len(values), np.inf), np.ones(len(values))
+    best = np.full(len(values), np.inf)
+    scales = np.ones(len(values))
     for clip in _CLIPS:
         scale = clip * largest / bound
         rounded = np.clip(np.rint(values / scale[:, None]), -bound, bound) * scale[:, None]

@@ -49,7 +49,8 @@ def round_by_moments(
     inverse = cho_solve(cho_factor(sorted_gram, overwrite_a=True), np.eye(p), overwrite_b=True)
     # Row c says how an error of column c is spread over those after it.
     spread = cholesky(inverse, overwrite_a=True)
-    left, bound = values[:, order].copy(), 2 ** (bits - 1) - 1
+    left = values[:, order].copy()
+    bound = 2 ** (bits - 1) - 1
     integers = np.empty(values.shape, np.int64)
     for start in range(0, p, _BLOCK):
         stop = min(start + _BLOCK, p)

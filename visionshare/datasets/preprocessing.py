@@ -26,8 +26,6 @@ GROUNDS = ("ink", "black", "white")
 FITS = ("resize", "center", "box", "character")
 _ARITHMETICS = ("float", "whole")
 _MAX_SIDE = 4096
-# Words of files that were written before.
-_FORMER = "centre"
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ class Preprocessing:
 
     @staticmethod
     def from_values(values: Any) -> Preprocessing:
-        """Return the steps of :meth:`to_values`, or of a file that says "centre" for "center".
+        """Return the steps of :meth:`to_values`.
 
         Raises
         ------
@@ -156,8 +154,6 @@ class Preprocessing:
             If they are no steps, or have one that this library does not know.
         """
         names = [field.name for field in fields(Preprocessing)]
-        if isinstance(values, Mapping):
-            values = _in_new_words(values)
         if not isinstance(values, Mapping) or not set(values) <= set(names):
             given = sorted(map(str, values)) if isinstance(values, Mapping) else values
             raise InputError("preprocessing", given, f"a table of {', '.join(names)}")
@@ -434,17 +430,6 @@ def _given_range(values: Any) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError("values", values, "two finite numbers, the lower one first")
     return low, high
-
-
-def _in_new_words(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with the key and the fit "centre" renamed to "center"."""
-    renamed = {
-        "center" if name == _FORMER and "center" not in values else name: value
-        for name, value in values.items()
-    }
-    if renamed.get("fit") == _FORMER:
-        renamed["fit"] = "center"
-    return renamed
 
 
 def _paper(gray: np.ndarray) -> float:

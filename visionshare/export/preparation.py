@@ -17,7 +17,8 @@ from visionshare.export.library_cache import compiled_library
 __all__ = ["CompiledPreparation", "check_preparation", "frame_of_noise"]
 
 # Frames of the self-test in each format; sides of their parts at most.
-_CHECKED, _SIDE = 8, 90
+_CHECKED = 8
+_SIDE = 90
 
 
 class _Frame(ctypes.Structure):
@@ -72,7 +73,8 @@ def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator)
     """Return a frame that shows a light or dark blot on noisy paper."""
     paper, ink = rng.integers(0, 256, 2)
     frame = np.full((height, width * FRAMES[kind]), paper, np.int64)
-    top, left = rng.integers(0, height), rng.integers(0, frame.shape[1])
+    top = rng.integers(0, height)
+    left = rng.integers(0, frame.shape[1])
     frame[top : top + height // 3 + 1, left : left + width // 2 + 1] = ink
     noise = int(rng.integers(1, 60))
     return np.clip(frame + rng.integers(-noise, noise, frame.shape), 0, 255).astype(np.uint8)

@@ -109,20 +109,6 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     """
     from visionshare.generators.layers.nested import is_former, network_from_former
 
-    state = _with_current_names(state)
     if is_former(state):
         return network_from_former(state, arrays)
     return family_class(state.get("family", "")).from_state(state, arrays)
-
-
-def _with_current_names(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description of a file of version 1 or 2 with the names of today."""
-    renamed = dict(state)
-    if state.get("family") == "straightened":
-        renamed["family"] = "deslanted"
-    parameters = state.get("parameters")
-    if state.get("family") == "anchors" and isinstance(parameters, dict):
-        renamed["parameters"] = {
-            "centers" if name == "centres" else name: value for name, value in parameters.items()
-        }
-    return renamed

@@ -11,7 +11,8 @@ from PIL import Image
 __all__ = ["png_source", "rgb_picture", "thumbnail_source"]
 
 # The longer side of a small picture, at most; larger ones in color than these are JPEGs.
-_LARGEST, _LARGEST_PNG = 96, 40
+_LARGEST = 96
+_LARGEST_PNG = 40
 
 
 def rgb_picture(image: np.ndarray) -> np.ndarray:
@@ -20,7 +21,8 @@ def rgb_picture(image: np.ndarray) -> np.ndarray:
     if values.ndim == 2:
         values = values[..., None]
     if values.dtype != np.uint8:
-        low, high = float(values.min()), float(values.max())
+        low = float(values.min())
+        high = float(values.max())
         values = np.rint(255 * (values - low) / ((high - low) or 1.0)).astype(np.uint8)
     if values.shape[2] not in (1, 3):
         values = values.mean(axis=2, keepdims=True).astype(np.uint8)

@@ -28,15 +28,20 @@ __all__ = [
     "weights_by_class",
 ]
 
-_INK, _BLUE, _RED, _GRAY = "#1d2733", "#2166ac", "#b2182b", "#8a94a0"
+_INK = "#1d2733"
+_BLUE = "#2166ac"
+_RED = "#b2182b"
+_GRAY = "#8a94a0"
 # Width and height in inches: three of them stand side by side in the page, one fills a phone.
 _SIZE = (4.0, 3.1)
 # Inches right and above of axes, and of a letter of a name.
-_MARGIN, _LETTER = 0.15, 0.075
+_MARGIN = 0.15
+_LETTER = 0.075
 # Letters stay letters, and every drawing of the same figures has the same bytes.
 _STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "visionshare", "font.size": 9}
 # Classes with numbers in the cells of their confusion matrix, and those with names.
-_NUMBERED, _NAMED = 25, 100
+_NUMBERED = 25
+_NAMED = 100
 _P = ParamSpec("_P")
 # Who drew it, the names of all fonts that might do, turns by nothing, and digits that do not show.
 _NEEDLESS = [
@@ -45,7 +50,8 @@ _NEEDLESS = [
     (re.compile(r' transform="rotate\(-0 [^"]*"'), ""),
 ]
 # Numbers are cut in tags alone: a class may be called 0.125.
-_TAG, _DIGITS = re.compile(r"<[^>]*>"), re.compile(r"(\d+\.\d\d)\d+")
+_TAG = re.compile(r"<[^>]*>")
+_DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 
 
 class CurvePoint(NamedTuple):
@@ -172,7 +178,8 @@ def calibration_curve(results: Results) -> Axes:
     width = 90 / len(bins.counts)
     axis.bar(middles, shares, width, color=_GRAY, alpha=0.35, label="part of the images")
     held = bins.counts > 0
-    confidence, accuracy = 100 * bins.confidence[held], 100 * bins.accuracy[held]
+    confidence = 100 * bins.confidence[held]
+    accuracy = 100 * bins.accuracy[held]
     style: dict[str, Any] = {"color": _BLUE, "lw": 1.6, "marker": "o", "ms": 4}
     axis.plot(confidence, accuracy, label="right answers", **style)
     axis.set(xlim=(0, 100), ylim=(0, 102))

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["overlay_picture"]
 
-_FOR, _AGAINST = (178, 24, 43), (33, 102, 172)
+_FOR = (178, 24, 43)
+_AGAINST = (33, 102, 172)
 _WHITE = (255, 255, 255)
 # Opacity of the largest evidence.
 _OPACITY = 0.75

@@ -15,9 +15,11 @@ from visionshare.reports.results import Results
 __all__ = ["explained_images", "family_pictures", "misclassified"]
 
 # Features of an explained image, and the longer side of its picture.
-_FEATURES, _SIDE = 6, 300
+_FEATURES = 6
+_SIDE = 300
 # Images that show what templates respond to: so many, and so many values of them, at most.
-_MOST_IMAGES, _MOST_VALUES = 500, 2**22
+_MOST_IMAGES = 500
+_MOST_VALUES = 2**22
 # Colors of a small picture: a palette is a third of the bytes.
 _COLORS = 32
 
@@ -61,7 +63,8 @@ def explained_images(
 def _explained(classifier: CompactClassifier, results: Results, i: int) -> dict[str, Any]:
     """Return what features add to the predicted class and to the true one, or to its rival."""
     explanation = explain(classifier, results.images[i])
-    k, true = int(results.predictions[i]), int(results.labels[i])
+    k = int(results.predictions[i])
+    true = int(results.labels[i])
     # A class that the classifier lacks has no score.
     has_score = true != k and true < len(explanation.scores)
     rival = true if has_score else explanation.rival(k)

@@ -77,7 +77,8 @@ class Results:
     source: str = ""
 
     def __post_init__(self) -> None:
-        n, k = len(self.images), len(self.classes)
+        n = len(self.images)
+        k = len(self.classes)
         for name in ("labels", "predictions"):
             values = np.asarray(getattr(self, name))
             if values.shape != (n,) or (values < 0).any() or (values >= k).any():

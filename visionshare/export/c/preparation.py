@@ -41,7 +41,8 @@ def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
     """Return what the templates say of a preparation."""
     from visionshare import __version__
 
-    shape, preprocessing = classifier.image_shape, classifier.preprocessing
+    shape = classifier.image_shape
+    preprocessing = classifier.preprocessing
     if preprocessing.fit == "character":
         accepted = "another fit: ink by a local threshold needs the whole picture in memory"
         raise InputError("preprocessing.fit", preprocessing.fit, accepted)

@@ -17,8 +17,11 @@ from visionshare.export.targets.table import Target
 
 __all__ = ["ALIGNMENT", "UNTOUCHED", "EmulatedCore", "Run"]
 
-_FLASH, _MEMORY = 0x08000000, 0x20000000
-_MEMORY_BYTES, _STACK_BYTES, _PAGE = 4 << 20, 1 << 18, 1 << 16
+_FLASH = 0x08000000
+_MEMORY = 0x20000000
+_MEMORY_BYTES = 4 << 20
+_STACK_BYTES = 1 << 18
+_PAGE = 1 << 16
 #: Parts of the memory begin at multiples of it.
 ALIGNMENT = 64
 #: A stack is filled with it: what differs afterwards was written to.

@@ -152,7 +152,8 @@ def measure(
         ram = core.static_bytes + work
     else:
         program = read_image(linked)
-        code, constants = program.code, program.constants
+        code = program.code
+        constants = program.constants
         flash = program.flash
         ram = program.static_ram + work
     counts = [run.instructions for run in runs]

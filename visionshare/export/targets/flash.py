@@ -22,8 +22,12 @@ __all__ = ["FLASH_TARGET", "TableSize", "estimated_flash", "family_flash", "flas
 #: The core whose flash budgets are about.
 FLASH_TARGET = "cortex-m4"
 # Bytes of code compiled for size; a little more than structures of any kind took.
-_CODE, _CODE_OF_LAYER, _CODE_OF_DESLANTING, _CODE_OF_SQUARES = 800, 345, 400, 360
-_BIAS, _SHIFT = 4, 1
+_CODE = 800
+_CODE_OF_LAYER = 345
+_CODE_OF_DESLANTING = 400
+_CODE_OF_SQUARES = 360
+_BIAS = 4
+_SHIFT = 1
 
 
 class TableSize(NamedTuple):

@@ -10,7 +10,8 @@ from visionshare.errors import ExportError
 
 __all__ = ["LinkedImage", "read_image", "symbol_size"]
 
-_ALLOCATED, _WRITABLE = 2, 1
+_ALLOCATED = 2
+_WRITABLE = 1
 
 
 @dataclass(frozen=True)

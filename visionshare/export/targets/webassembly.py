@@ -16,7 +16,8 @@ __all__ = ["WasmCore", "section_sizes"]
 _PAGE = 1 << 16
 _FUEL = 1 << 40
 # Numbers of sections in a module.
-_CODE, _DATA = 10, 11
+_CODE = 10
+_DATA = 11
 
 
 class WasmCore:

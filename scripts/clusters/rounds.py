@@ -21,7 +21,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.distributed import DistributedColumns
 from visionshare.distributed.blocks import ArrayBlock, ColumnSettings
 from visionshare.distributed.cluster import ClusterEngine
-from visionshare.distributed.host import COLUMNS, Host, Request, Slot
+from visionshare.distributed.host import DATA, Host, Request, Slot
 from visionshare.losses import MulticlassLogistic
 from visionshare.machine.resources import thread_limit
 from visionshare.search import Exhaustive
@@ -39,7 +39,7 @@ def noted(requests: list[str]) -> Iterator[None]:
     total = ClusterEngine.total
 
     def noting(engine: Any, function: Any, *args: Any, how: str = "sum") -> Any:
-        requests.append(function.__name__)
+        requests.append(getattr(function, "__name__", type(function).__name__))
         return total(engine, function, *args, how=how)
 
     with patch.object(ClusterEngine, "total", noting):
@@ -79,7 +79,7 @@ def _arithmetic(by_processor: bool) -> dict[str, float]:
     host = Host(n, ColumnSettings(), 1)
     for number in range(n):
         host.place(number, ArrayBlock(np.ones((2, 2), np.float32)))
-    requests = [Request(number, "sum", _rows, (Slot(COLUMNS),)) for number in (1, 2)]
+    requests = [Request(number, "sum", _rows, (Slot(DATA),)) for number in (1, 2)]
     empty = _each(lambda: host.run(requests), by_processor)
     return {
         "search": 2.0 * m * d * k / search,

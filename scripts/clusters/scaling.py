@@ -119,10 +119,10 @@ def requests_of(work: Work, names: Sequence[str] = ()) -> Iterator[Request]:
         "gradient": Request(once, "products", scores, 8.0 * k * p, sent),
         "_value_and_gradient": Request(2 * once, "products", 2 * scores, 8.0 * k * p, sent),
         "_errors": Request(once, "products", 0.0, 40.0, sent),
-        "_item": Request(once, "products", scores, 8.0, sent),
+        "itemgetter": Request(once, "products", scores, 8.0, sent),
     }
     steps = ("gradient", *["_value_and_gradient"] * work.iterations)
-    for name in names or ("_products", "curvature_grams", *steps, "_errors", "_item"):
+    for name in names or ("_products", "curvature_grams", *steps, "_errors", "itemgetter"):
         yield kinds[name]
 
 

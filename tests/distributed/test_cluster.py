@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from visionshare import DaskShareBoost, PatchTemplates, ShareBoost
 from visionshare.cli.main import main
 from visionshare.distributed import DistributedColumns, PartitionedColumns, cluster_client
-from visionshare.distributed.placement import awaited, tells_of_loss
+from visionshare.distributed.worker_parts import awaited, tells_of_loss
 from visionshare.errors import ClusterError, InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.search import Exhaustive

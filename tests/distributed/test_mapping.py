@@ -16,7 +16,7 @@ from visionshare.batch.scoring import score_images
 from visionshare.cli.main import main
 from visionshare.distributed import cluster_client
 from visionshare.distributed.mapping import ClusterMap
-from visionshare.distributed.placement import Bounds
+from visionshare.distributed.worker_parts import Patience
 from visionshare.errors import ClusterError, DataError
 from visionshare.store import open_store
 
@@ -101,7 +101,7 @@ def test_without_workers_the_wait_is_bounded():
         distributed.Client(cluster) as client,
         pytest.raises(ClusterError, match="no worker for"),
     ):
-        list(ClusterMap(client, Bounds(workers=0.5))(_plus, int, ("0",), range(3)))
+        list(ClusterMap(client, Patience(workers=0.5))(_plus, int, ("0",), range(3)))
 
 
 def test_pictures_are_classified_alike(client, model, paths):

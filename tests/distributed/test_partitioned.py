@@ -187,13 +187,13 @@ def test_an_interrupted_total_keeps_the_scaling(digits):
     for columns in (parts, whole):
         columns.fit_scaling("unit_variance")
     with pytest.raises(KeyboardInterrupt):
-        parts.total(_interrupted, parts._engine.columns)
+        parts.total(_interrupted, parts._engine.data)
     assert np.array_equal(parts.take(), whole.take())
 
 
 def test_rows_that_fail_are_given_up_with_them(digits):
     parts = PartitionedColumns.from_array(digits[0], partitions=4)
-    wrong = parts._engine.rows(_interrupted, parts._engine.columns)
+    wrong = parts._engine.rows(_interrupted, parts._engine.data)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             parts._engine.total(np.sum, wrong)

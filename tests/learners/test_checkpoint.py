@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from visionshare import GroupFeatureClassifier, ShareBoost, StructuralBoostingClassifier
 from visionshare.errors import InputError
-from visionshare.learners.checkpoint import Checkpoint
+from visionshare.learners.checkpoint import History
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,18 @@ def records():
     return [Record(i, float("nan") if i == 2 else 0.1 * i, np.arange(i) / 3) for i in (1, 2, 3)]
 
 
+def of_run(folder, name="a run"):
+    return History(Record, 5, folder, lambda: name)
+
+
 @pytest.fixture
 def folder(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "rounds", "a run", Record)
-    for record in records():
-        checkpoint.save(record, record.number)
+    of_run(tmp_path / "rounds").collect(iter(records()))
     return tmp_path / "rounds"
 
 
 def test_rounds_come_back_with_their_bits(folder):
-    loaded = Checkpoint(folder, "a run", Record).load()
+    loaded = of_run(folder).records
     assert len(loaded) == 3
     for ours, theirs in zip(loaded, records(), strict=True):
         assert (type(ours.number), ours.number) == (int, theirs.number)
@@ -47,21 +49,21 @@ def test_a_damaged_round_and_those_after_it_are_learned_again(folder):
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
-    assert [record.number for record in Checkpoint(folder, "a run", Record).load()] == [1]
+    assert [record.number for record in of_run(folder).records] == [1]
 
 
 def test_another_round_of_the_run_is_refused(folder):
     shutil.copy(folder / "round-00003.safetensors", folder / "round-00002.safetensors")
     with pytest.raises(InputError, match=r"round-00002.*accepted: round 2 of this run"):
-        Checkpoint(folder, "a run", Record).load()
+        of_run(folder)
 
 
 def test_a_folder_of_another_run_or_format_is_refused(folder):
     with pytest.raises(InputError, match="a folder of the same run and version"):
-        Checkpoint(folder, "another run", Record)
+        of_run(folder, "another run")
     (folder / "run.json").write_text('{"format": 2, "fingerprint": "a run"}')
     with pytest.raises(InputError, match="a folder of the same run and version"):
-        Checkpoint(folder, "a run", Record)
+        of_run(folder)
 
 
 def test_rounds_of_other_settings_are_refused(tmp_path):

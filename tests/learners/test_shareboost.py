@@ -182,15 +182,6 @@ def test_a_stopped_run_resumes_to_the_same_bits(digits, tmp_path):
         ShareBoost(rounds=8, alpha=1e-2, checkpoint=tmp_path / "run").fit(X, y)
 
 
-def test_warm_start_resumes(digits):
-    X, y = digits
-    model = ShareBoost(rounds=4, warm_start=True).fit(X, y)
-    seconds = [step.seconds for step in model.path_]
-    model.set_params(rounds=7).fit(X, y)
-    assert [step.seconds for step in model.path_[:4]] == seconds
-    assert_array_equal(model.coef_, ShareBoost(rounds=7).fit(X, y).coef_)
-
-
 @pytest.mark.parametrize("scaling", ["none", "max_abs"])
 def test_rounds_of_other_examples_are_not_resumed(scaling, tmp_path):
     rng = np.random.default_rng(0)
@@ -200,9 +191,6 @@ def test_rounds_of_other_examples_are_not_resumed(scaling, tmp_path):
     ShareBoost(2, scaling=scaling, checkpoint=tmp_path / "run").fit(first, y)
     with pytest.raises(InputError, match=r"^checkpoint: got"):
         ShareBoost(2, scaling=scaling, checkpoint=tmp_path / "run").fit(second, y)
-    model = ShareBoost(2, scaling=scaling, warm_start=True).fit(first, y).fit(second, y)
-    assert model.support_[0] == 9
-    assert model.score(second, y) == 1
 
 
 def test_early_stop_keeps_the_best_round(digits):
@@ -260,12 +248,10 @@ def test_tol_stops_where_it_would_have_after_a_resumed_first_round(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(120, 10)), np.arange(120) % 3
     whole = ShareBoost(rounds=8, tol=0.05).fit(X, y)
     assert len(whole.support_) == 1
-    warm = ShareBoost(rounds=1, tol=0.05, warm_start=True).fit(X, y)
-    kept = ShareBoost(rounds=1, tol=0.05, checkpoint=tmp_path / "run").fit(X, y)
-    for model in (warm, kept):
-        model.set_params(rounds=8).fit(X, y)
-        assert_array_equal(model.support_, whole.support_)
-        assert_array_equal(model.coef_, whole.coef_)
+    model = ShareBoost(rounds=1, tol=0.05, checkpoint=tmp_path / "run").fit(X, y)
+    model.set_params(rounds=8).fit(X, y)
+    assert_array_equal(model.support_, whole.support_)
+    assert_array_equal(model.coef_, whole.coef_)
 
 
 @pytest.mark.parametrize("penalty", ["none", "ridge", "l1", "max"])

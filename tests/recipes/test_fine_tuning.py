@@ -104,21 +104,21 @@ def test_each_epoch_sees_other_copies(tmp_path, run):
 
 @pytest.mark.parametrize("deformed", [[], DEFORMED])
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, deformed):
-    from visionshare.learners.checkpoint import Checkpoint
+    from visionshare.learners.checkpoint import History
 
     recipe = load_recipe("digits", [*SMALL, *deformed])
     whole = train(recipe, tmp_path / "whole").classifier
-    save = Checkpoint.save
+    save = History.save
 
-    def stops(self, step, number):
-        save(self, step, number)
+    def stops(self, step):
+        save(self, step)
         if step.number == 2 and self.folder.name == "epochs":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "save", stops)
+    monkeypatch.setattr(History, "save", stops)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "out")
-    monkeypatch.setattr(Checkpoint, "save", save)
+    monkeypatch.setattr(History, "save", save)
     assert same(whole, train(recipe, tmp_path / "out", resume=True).classifier)
 
 
@@ -179,18 +179,18 @@ def test_a_teacher_is_heard(taught, tmp_path):
 def test_a_run_stopped_by_its_teacher_or_after_resumes_to_the_same_bits(
     taught, tmp_path, monkeypatch, stops, left
 ):
-    from visionshare.learners.checkpoint import Checkpoint
+    from visionshare.learners.checkpoint import History
 
-    recipe, out, epochs, save = load_recipe("digits", TAUGHT), tmp_path / "out", [], Checkpoint.save
+    recipe, out, epochs, save = load_recipe("digits", TAUGHT), tmp_path / "out", [], History.save
 
-    def counted(self, step, number):
-        save(self, step, number)
+    def counted(self, step):
+        save(self, step)
         if self.folder.name == "epochs":
             epochs.append(step)
         if len(epochs) == stops:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "save", counted)
+    monkeypatch.setattr(History, "save", counted)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, out)
     assert (out / "work" / left).exists()

@@ -121,21 +121,21 @@ def test_memory_disk_and_threads_give_the_same_bits(tmp_path):
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
-    from visionshare.learners.checkpoint import Checkpoint
+    from visionshare.learners.checkpoint import History
 
     recipe = load_recipe("digits", [*SMALL, "store.where=disk"])
     whole = train(recipe, tmp_path / "whole").classifier
-    save = Checkpoint.save
+    save = History.save
 
-    def stops(self, step, number):
-        save(self, step, number)
+    def stops(self, step):
+        save(self, step)
         if step.number == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "save", stops)
+    monkeypatch.setattr(History, "save", stops)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "out")
-    monkeypatch.setattr(Checkpoint, "save", save)
+    monkeypatch.setattr(History, "save", save)
     other = load_recipe("digits", [*SMALL, "store.where=disk", "learner.alpha=0.01"])
     with pytest.raises(RecipeError, match="holds another run"):
         train(other, tmp_path / "out", resume=True)
@@ -224,7 +224,7 @@ RUNS = {
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
-    from visionshare.learners.checkpoint import Checkpoint
+    from visionshare.learners.checkpoint import History
 
     recipe = load_recipe("digits", RUNS[run])
     whole = train(recipe, tmp_path / "whole")
@@ -232,17 +232,17 @@ def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
     assert model.metadata["recipe"]["learner"]["kind"] == recipe.learner.kind
     assert whole.metrics["test_error_rate"] < 0.8
     assert whole.metrics["features"] == model.n_features > 0
-    save = Checkpoint.save
+    save = History.save
 
-    def stops(self, step, number):
-        save(self, step, number)
-        if number == 2:
+    def stops(self, step):
+        save(self, step)
+        if len(self.records) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "save", stops)
+    monkeypatch.setattr(History, "save", stops)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "out")
-    monkeypatch.setattr(Checkpoint, "save", save)
+    monkeypatch.setattr(History, "save", save)
     resumed = train(recipe, tmp_path / "out", jobs=2, resume=True).classifier
     if recipe.learner.kind == "shareboost":
         np.testing.assert_array_equal(resumed.weights, model.weights)

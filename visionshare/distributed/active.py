@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from copy import copy
 from typing import Any, TypeVar, cast
@@ -9,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from visionshare.columns import Columns
-from visionshare.distributed.engine import Engine, Rows
+from visionshare.distributed.engine import Engine, PartitionedRows, staying, summed
 from visionshare.distributed.host import THREADS
 from visionshare.losses import Loss
 from visionshare.solvers import ActiveSet
@@ -36,7 +37,7 @@ class PartitionedActive(ActiveSet):
         self._engine = engine
         self._local = engine.rows(
             _local_set,
-            engine.columns,
+            engine.data,
             make,
             engine.split(y),
             engine.split(omega),
@@ -70,7 +71,7 @@ class PartitionedActive(ActiveSet):
     def weights(self) -> np.ndarray:
         return self.omega
 
-    def _beside(self, local: Rows) -> PartitionedActive:
+    def _beside(self, local: PartitionedRows) -> PartitionedActive:
         other = copy(self)
         other._local = local
         return other
@@ -83,14 +84,16 @@ class PartitionedActive(ActiveSet):
         other.n = new.shape[0]
         return other
 
-    def scores(self, W: np.ndarray) -> Any:
-        return self.each(ActiveSet.scores, W)
-
-    def value(self, loss: Loss, Z: Any) -> float:
-        return self.total(ActiveSet.value, loss, Z)
-
-    def gradient(self, loss: Loss, Z: Any) -> tuple[float, np.ndarray]:
-        return self.total(ActiveSet.gradient, loss, Z)
+    scores = staying(ActiveSet.scores)
+    flat = staying(ActiveSet.flat)
+    weighted_combination = staying(ActiveSet.weighted_combination)
+    value = summed(ActiveSet.value)
+    gradient = summed(ActiveSet.gradient)
+    inner_products = summed(ActiveSet.inner_products)
+    weighted_products = summed(ActiveSet.weighted_products)
+    curvature_grams = summed(ActiveSet.curvature_grams)
+    curvature_blocks = summed(ActiveSet.curvature_blocks)
+    hessian = summed(ActiveSet.hessian)
 
     def value_and_gradient(
         self, loss: Loss, Z: Any, following: Any
@@ -101,41 +104,14 @@ class PartitionedActive(ActiveSet):
 
     def residual(self, loss: Loss, Z: Any) -> tuple[float, Any]:
         both = self.each(ActiveSet.residual, loss, Z)
-        R = self._engine.rows(_item, both, 1, shape=(self.m, self.k))
-        return self._engine.total(_item, both, 0), R
-
-    def flat(self, Z: Any) -> Any:
-        return self.each(ActiveSet.flat, Z)
-
-    def inner_products(self, j: int) -> np.ndarray:
-        return self.total(ActiveSet.inner_products, j)
-
-    def weighted_products(self, new: Any) -> np.ndarray:
-        return self.total(ActiveSet.weighted_products, new)
-
-    def weighted_combination(self, weights: np.ndarray) -> Any:
-        return self.each(ActiveSet.weighted_combination, weights)
-
-    def curvature_grams(self, loss: Loss, Z: Any, stride: int) -> np.ndarray:
-        return self.total(ActiveSet.curvature_grams, loss, Z, stride)
-
-    def curvature_blocks(
-        self, loss: Loss, Z: Any, stride: int, width: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self.total(ActiveSet.curvature_blocks, loss, Z, stride, width)
-
-    def hessian(self, loss: Loss, Z: Any) -> np.ndarray:
-        return self.total(ActiveSet.hessian, loss, Z)
+        R = self._engine.rows(operator.itemgetter(1), both, shape=(self.m, self.k))
+        return self._engine.total(operator.itemgetter(0), both), R
 
 
 def _local_set(
     columns: Columns, make: Callable[..., Any], y: np.ndarray, omega: np.ndarray, k: int, pool: Any
 ) -> Any:
     return columns.active_set(make, y, omega, k, pool)
-
-
-def _item(values: Any, position: int) -> Any:
-    return values[position]
 
 
 def _value_and_gradient(

@@ -6,18 +6,16 @@ import tempfile
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from visionshare.columns import ArrayColumns, Columns
 
-__all__ = [
-    "ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "Room", "bounds_of", "partition_bounds",
-]  # fmt: skip
+__all__ = ["ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "bounds_of", "partition_bounds"]
 
-# Of a process's bound: what columns in memory may take, and what a partition on disk may hold.
-_IN_MEMORY, _OF_STORE = 2, 8
+# Of a process's bound: what a partition on disk may hold in memory.
+_OF_STORE = 8
 # So many partitions, where nobody says another number; more where each would have more rows.
 _PARTITIONS, _ROWS = 16, 1 << 16
 
@@ -31,26 +29,11 @@ class ColumnSettings:
     memory: int | None = None
 
 
-class Room(NamedTuple):
-    """What a process has for the columns of one more partition."""
-
-    memory: int | None
-    folder: Path | None
-    n_jobs: int
-
-    @classmethod
-    def left(cls, settings: ColumnSettings, held: int, folder: Path | None, n_jobs: int) -> Room:
-        """Return what is left where so many bytes of columns are in memory."""
-        memory = settings.memory
-        left = None if memory is None else max(0, memory // _IN_MEMORY - held)
-        return cls(left, folder, n_jobs)
-
-
 class Block(Protocol):
-    """The rows of a partition; travels to the worker that evaluates them."""
+    """The rows of a partition; travels to the process that uses them."""
 
-    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
-        """Return the partition's columns."""
+    def load(self, host: Any) -> Any:
+        """Return the partition's data, for a :class:`visionshare.distributed.host.Host`."""
         ...
 
 
@@ -60,10 +43,11 @@ class ArrayBlock:
 
     X: np.ndarray
 
-    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+    def load(self, host: Any) -> Columns:
         """Return the rows as columns in memory."""
+        settings = host.settings
         return ArrayColumns(
-            self.X, dtype=settings.dtype, n_jobs=room.n_jobs, family=settings.family
+            self.X, dtype=settings.dtype, n_jobs=host.n_jobs, family=settings.family
         )
 
 
@@ -73,26 +57,28 @@ class ImageBlock:
 
     images: np.ndarray
 
-    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+    def load(self, host: Any) -> Columns:
         """Return the features of the images: evaluated, or in shards where memory has no room."""
-        family, images, dtype = settings.family, self.images, settings.dtype
-        size = len(images) * family.n_features_ * np.dtype(dtype).itemsize
-        if room.memory is None or size <= room.memory:
-            return ArrayColumns.from_family(family, images, dtype, room.n_jobs)
-        return _in_shards(settings, images, room)
+        family, dtype = host.settings.family, host.settings.dtype
+        size = len(self.images) * family.n_features_ * np.dtype(dtype).itemsize
+        left = host.memory_left()
+        if left is None or size <= left:
+            return ArrayColumns.from_family(family, self.images, dtype, host.n_jobs)
+        return self._in_shards(host)
 
+    def _in_shards(self, host: Any) -> Columns:
+        """Return columns in a store that is removed when they are used no more."""
+        from visionshare.store import create_store
 
-def _in_shards(settings: ColumnSettings, images: np.ndarray, room: Room) -> Columns:
-    """Return the columns of images in a store that is removed when they are used no more."""
-    from visionshare.store import create_store
-
-    home = tempfile.TemporaryDirectory(prefix="visionshare-columns-", dir=room.folder)
-    memory = max(1, (settings.memory or 0) // _OF_STORE)
-    columns = create_store(
-        Path(home.name, "store"), settings.family, images, settings.dtype, memory, room.n_jobs
-    )
-    weakref.finalize(columns, home.cleanup)
-    return columns
+        settings = host.settings
+        home = tempfile.TemporaryDirectory(prefix="visionshare-columns-", dir=host.folder)
+        memory = max(1, (settings.memory or 0) // _OF_STORE)
+        columns = create_store(
+            Path(home.name, "store"), settings.family, self.images, settings.dtype, memory,
+            host.n_jobs,
+        )  # fmt: skip
+        weakref.finalize(columns, home.cleanup)
+        return columns
 
 
 def partition_bounds(m: int, partitions: int | None = None) -> np.ndarray:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from visionshare.distributed.blocks import Block, ColumnSettings
 from visionshare.distributed.engine import Engine, Record
-from visionshare.distributed.host import Host
-from visionshare.distributed.placement import Bounds, Placement
+from visionshare.distributed.host import Request
 from visionshare.distributed.sums import Node
+from visionshare.distributed.worker_parts import Patience, WorkerParts
 from visionshare.errors import ClusterError
 
 __all__ = ["ClusterEngine"]
@@ -21,7 +21,11 @@ _logger = logging.getLogger(__name__)
 
 
 class ClusterEngine(Engine):
-    """Partitions on workers: one actor a worker holds those of it."""
+    """Partitions on workers: one actor a worker holds those of it.
+
+    A worker that is lost loses its partitions. They are placed on others, or on the one that was
+    started in its place, and the requests that they need are carried out again.
+    """
 
     def __init__(
         self,
@@ -29,81 +33,53 @@ class ClusterEngine(Engine):
         blocks: Sequence[Block],
         bounds: np.ndarray,
         settings: ColumnSettings,
-        waits: Bounds | None = None,
+        waits: Patience | None = None,
     ) -> None:
         super().__init__(bounds)
-        self.placement = Placement(client, blocks, Hosts, (len(blocks), settings), waits)
+        self.parts = WorkerParts(client, blocks, settings, waits)
 
     @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """Rows and columns of each partition."""
-        return [self.placement.placed[number] for number in range(self.n)]
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shape of each partition's data."""
+        return [self.parts.shapes[number] for number in range(self.n)]
 
     def close(self) -> None:
         """Free the workers' memory."""
-        self.placement.close()
+        self.parts.close()
 
     def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
         requests = [record.request for record in records]
-        placed = self.placement.numbers()
-        nodes, lost = self._run(placed, requests, freed)
-        result = {node: value for part in nodes.values() for node, value in part.items()}
-        if lost:
-            _logger.warning("workers were lost: %s", ", ".join(sorted(lost)))
-            numbers = [n for address in lost for n in placed[address]]
+        nodes, left = self._run(range(self.n), requests, freed)
+        losses = 0
+        while left:
+            losses += 1
+            if losses > self.parts.waits.losses:
+                raise ClusterError(f"workers were lost {losses} times in a row; none stayed")
+            # What was lost is placed anew and does all that it needs.
+            self.parts.place(left)
             earlier, spare = self._history(records)
-            earlier_requests = [record.request for record in earlier]
-            result.update(self._redone(numbers, [*earlier_requests, *requests], [*freed, *spare]))
-        return result
-
-    def _redone(
-        self, numbers: Sequence[int], requests: list[Any], freed: list[int]
-    ) -> dict[Node, Any]:
-        """Return the results of partitions that are placed anew, after all that they need."""
-        result: dict[Node, Any] = {}
-        left = list(numbers)
-        losses = self.placement.waits.losses
-        for _ in range(losses):
-            self.placement.place(left)
-            placed = self.placement.numbers(left)
-            nodes, lost = self._run(placed, requests, freed)
-            for part in nodes.values():
-                result.update(part)
-            left = [n for address in lost for n in placed[address]]
-            if not left:
-                return result
-        raise ClusterError(f"workers were lost {losses} times in a row; none stayed")
+            before = [record.request for record in earlier]
+            found, left = self._run(left, [*before, *requests], [*freed, *spare])
+            nodes.update(found)
+        return nodes
 
     def _run(
-        self, placed: dict[str, list[int]], requests: list[Any], freed: Sequence[int]
-    ) -> tuple[dict[str, Any], set[str]]:
-        """Have workers carry out requests in some of their partitions."""
+        self, numbers: Iterable[int], requests: Sequence[Request], freed: Sequence[int]
+    ) -> tuple[dict[Node, Any], list[int]]:
+        """Have some partitions carry out requests; return joined results, and who was lost."""
         from distributed.protocol.pickle import dumps, loads
 
+        placed = self.parts.by_worker(numbers)
         # In one piece each way: Dask would look into everything that a request holds, which takes
         # longer than most requests do.
         questions = {
-            a: (dumps((_sent(requests, mine), freed, mine)),) for a, mine in placed.items()
+            address: dumps(([r.for_partitions(own) for r in requests], freed, own))
+            for address, own in placed.items()
         }
-        answers, lost = self.placement.ask("run_pickled", questions)
-        return {address: loads(answer) for address, answer in answers.items()}, lost
-
-
-class Hosts(Host):
-    """A host whose partitions are placed together."""
-
-    def place_all(self, blocks: Sequence[tuple[int, Block]]) -> list[tuple[int, int]]:
-        """Evaluate the columns of partitions and return their shapes."""
-        return [self.place(number, block) for number, block in blocks]
-
-    def run_pickled(self, question: bytes) -> bytes:
-        """Carry out requests that were pickled, and return their results so."""
-        from distributed.protocol.pickle import dumps, loads
-
-        answer: bytes = dumps(self.run(*loads(question)))
-        return answer
-
-
-def _sent(requests: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
-    """Return requests with those pieces alone that some partitions need."""
-    return [request.for_partitions(numbers) for request in requests]
+        answers, lost = self.parts.ask("run_pickled", questions)
+        if lost:
+            _logger.warning("workers were lost: %s", ", ".join(sorted(lost)))
+        nodes: dict[Node, Any] = {}
+        for answer in answers.values():
+            nodes.update(loads(answer))
+        return nodes, [number for address in lost for number in placed[address]]

@@ -18,12 +18,11 @@ from visionshare.distributed.blocks import (
     partition_bounds,
 )
 from visionshare.distributed.cluster import ClusterEngine
-from visionshare.distributed.engine import Engine, LocalEngine, Rows
-from visionshare.distributed.host import Host
-from visionshare.distributed.placement import Bounds
+from visionshare.distributed.engine import Engine, LocalEngine, PartitionedRows
 from visionshare.distributed.sources import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.distributed.warming import warm_workers
+from visionshare.distributed.worker_parts import Patience
 from visionshare.errors import InputError
 from visionshare.machine.resources import parse_size
 
@@ -120,10 +119,9 @@ class PartitionedColumns(Columns):
         cls, blocks: Sequence[Block], bounds: np.ndarray, settings: ColumnSettings, n_jobs: int = 1
     ) -> PartitionedColumns:
         """Return the columns of blocks, a partition each."""
-        host = Host(len(blocks), settings, n_jobs)
-        shapes = [host.place(number, block) for number, block in enumerate(blocks)]
-        check_shapes(shapes, bounds)
-        return cls(LocalEngine(host, bounds), shapes[0][1], settings, n_jobs)
+        engine = LocalEngine(blocks, bounds, settings, n_jobs)
+        check_shapes(engine.shapes, bounds)
+        return cls(engine, engine.shapes[0][1], settings, n_jobs)
 
     @property
     def n_jobs(self) -> int:
@@ -165,18 +163,16 @@ class PartitionedColumns(Columns):
         """Return what stands for columns (n, m), each partition's rows where they are."""
         ids = None if ids is None else check_ids(ids, self.shape[1])
         shape = (self.shape[1] if ids is None else len(ids), self.shape[0])
-        return self._engine.rows(
-            _called, self._engine.columns, "columns_of", ids, scaled, shape=shape
-        )
+        return self._engine.rows(_called, self._engine.data, "columns_of", ids, scaled, shape=shape)
 
     def take(self, ids: np.ndarray | None = None, scaled: bool = True) -> Any:
         """Return columns (m, n) in one place: for few columns, or to look at them."""
-        return self._engine.gathered(_called, self._engine.columns, "take", ids, scaled)
+        return self._engine.gathered(_called, self._engine.data, "take", ids, scaled)
 
     def scores_of(self, ids: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         return self._engine.gathered(
             _called,
-            self._engine.columns,
+            self._engine.data,
             "scores_of",
             check_ids(ids, self.shape[1]),
             coef,
@@ -185,35 +181,33 @@ class PartitionedColumns(Columns):
 
     def correlate(self, R: Any, ids: np.ndarray | None = None) -> np.ndarray:
         ids = None if ids is None else check_ids(ids, self.shape[1])
-        if not isinstance(R, Rows):
+        if not isinstance(R, PartitionedRows):
             R = np.asarray(R)
             if R.ndim != 2 or len(R) != self.shape[0]:
                 raise InputError("R", R.shape, f"an array of shape ({self.shape[0]}, k)")
             R = self._engine.split(R)
-        G, sums = self._engine.total(_products, self._engine.columns, R, ids)
+        G, sums = self._engine.total(_products, self._engine.data, R, ids)
         offset, scale = self.scaling_of(ids)
         result: np.ndarray = (G - np.outer(offset, sums)) * scale[:, None]
         return result
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
-        part = self._engine.rows(
-            _called, self._engine.columns, "moments", self._engine.split(omega)
-        )
+        part = self._engine.rows(_called, self._engine.data, "moments", self._engine.split(omega))
         sums = self._engine.total(_first_two, part)
         peaks = self._engine.total(_third, part, how="max")
         return np.column_stack([sums, peaks])
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         super().fit_scaling(kind, omega)
-        self._engine.change(
-            self._engine.columns, _called, "set_scaling", self.offset, self.scale, self.variance
-        )
+        self._share_scaling()
 
     def adopt_scaling(self, other: Columns) -> None:
         super().adopt_scaling(other)
-        self._engine.change(
-            self._engine.columns, _called, "set_scaling", self.offset, self.scale, self.variance
-        )
+        self._share_scaling()
+
+    def _share_scaling(self) -> None:
+        scaling = (self.offset, self.scale, self.variance)
+        self._engine.change(self._engine.data, _called, "set_scaling", *scaling)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Raise an InputError: no buffer holds a column of all examples."""
@@ -249,7 +243,7 @@ class DistributedColumns(PartitionedColumns):
         partitions: int | None = None,
         dtype: str = "float32",
         memory: str | int | None = None,
-        waits: Bounds | None = None,
+        waits: Patience | None = None,
     ) -> DistributedColumns:
         """Evaluate all features of a fitted family where the images are.
 
@@ -269,7 +263,7 @@ class DistributedColumns(PartitionedColumns):
         memory : str or int, optional
             Bound for columns of each worker, see :meth:`PartitionedColumns.from_family`; shards
             lie in the worker's own folder.
-        waits : Bounds, optional
+        waits : Patience, optional
             How long a cluster is waited for.
 
         Raises
@@ -289,7 +283,7 @@ class DistributedColumns(PartitionedColumns):
         client: Any = None,
         *,
         partitions: int | None = None,
-        waits: Bounds | None = None,
+        waits: Patience | None = None,
     ) -> DistributedColumns:
         """Return the columns of a matrix (m, d): an array, a dask array, or delayed blocks.
 
@@ -309,7 +303,7 @@ class DistributedColumns(PartitionedColumns):
         client: Any,
         partitions: int | None,
         settings: ColumnSettings,
-        waits: Bounds | None,
+        waits: Patience | None,
     ) -> DistributedColumns:
         client = current_client(client)
         warm_workers(client)
@@ -321,7 +315,7 @@ class DistributedColumns(PartitionedColumns):
     @property
     def client(self) -> Any:
         """The client of the cluster."""
-        return self.engine.placement.client
+        return self.engine.parts.client
 
     @property
     def engine(self) -> ClusterEngine:
@@ -331,7 +325,7 @@ class DistributedColumns(PartitionedColumns):
     @property
     def workers(self) -> dict[str, int]:
         """How many partitions each worker has, by address."""
-        places = list(self.engine.placement.place_of.values())
+        places = list(self.engine.parts.place_of.values())
         return {address: places.count(address) for address in sorted(set(places))}
 
     def close(self) -> None:
@@ -352,7 +346,7 @@ def _bytes(memory: str | int | None) -> int | None:
     return None if memory is None else parse_size(memory)
 
 
-def check_shapes(shapes: Sequence[tuple[int, int]], bounds: np.ndarray) -> None:
+def check_shapes(shapes: Sequence[tuple[int, ...]], bounds: np.ndarray) -> None:
     """Raise an InputError where partitions have other columns, or other rows than was said."""
     widths = sorted({d for _, d in shapes})
     if len(widths) != 1:

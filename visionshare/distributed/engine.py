@@ -6,6 +6,7 @@ the requests it still needs are carried out again, in their old order: the bits 
 
 from __future__ import annotations
 
+import operator
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.distributed.host import CHANGE, COLUMNS, ROWS, Host, Piece, Request, Slot
+from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.host import CHANGE, DATA, ROWS, Host, PerPart, Request, Slot
 from visionshare.distributed.sums import JOINS, Node, root
 from visionshare.errors import InputError
 
-__all__ = ["Engine", "LocalEngine", "Record", "Rows"]
+__all__ = ["Engine", "LocalEngine", "PartitionedRows", "Record", "staying", "summed"]
 
 
 class Record:
@@ -29,7 +31,7 @@ class Record:
         self.changes: list[Record] = []
 
 
-class Rows:
+class PartitionedRows:
     """Numbers for each example that stay in the partitions: columns, scores, residuals."""
 
     # NumPy's numbers leave ``number * rows`` to this class.
@@ -38,14 +40,14 @@ class Rows:
     def __init__(self, engine: Engine, record: Record, shape: tuple[int, ...] | None) -> None:
         self.engine, self.record, self.shape = engine, record, shape
 
-    def __add__(self, other: Rows) -> Rows:
-        return self.engine.rows(_added, self, other, shape=self.shape)
+    def __add__(self, other: PartitionedRows) -> PartitionedRows:
+        return self.engine.rows(operator.add, self, other, shape=self.shape)
 
-    def __sub__(self, other: Rows) -> Rows:
-        return self.engine.rows(_subtracted, self, other, shape=self.shape)
+    def __sub__(self, other: PartitionedRows) -> PartitionedRows:
+        return self.engine.rows(operator.sub, self, other, shape=self.shape)
 
-    def __rmul__(self, factor: Any) -> Rows:
-        return self.engine.rows(_multiplied, self, factor, shape=self.shape)
+    def __rmul__(self, factor: Any) -> PartitionedRows:
+        return self.engine.rows(operator.mul, self, factor, shape=self.shape)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise InputError(
@@ -53,62 +55,55 @@ class Rows:
         )
 
 
-def _added(a: Any, b: Any) -> Any:
-    return a + b
-
-
-def _subtracted(a: Any, b: Any) -> Any:
-    return a - b
-
-
-def _multiplied(values: Any, factor: Any) -> Any:
-    return factor * values
-
-
 class Engine(ABC):
     """Partitions of examples, and the requests that are given to all of them."""
 
     def __init__(self, bounds: np.ndarray) -> None:
         self.bounds = bounds
-        self._numbers = count(COLUMNS + 1)
+        self._numbers = count(DATA + 1)
         self._pending: list[Record] = []
         self._freed: list[int] = []
-        record = Record(Request(COLUMNS, ROWS, _added, ()), ())
-        self._living: dict[int, Record] = {COLUMNS: record}
-        self.columns = Rows(self, record, None)
+        record = Record(Request(DATA, ROWS, operator.add, ()), ())
+        self._living: dict[int, Record] = {DATA: record}
+        #: Stands for the data of each partition.
+        self.data = PartitionedRows(self, record, None)
 
     @property
     def n(self) -> int:
         """Number of partitions."""
         return len(self.bounds) - 1
 
-    def split(self, values: np.ndarray) -> Piece:
+    def split(self, values: np.ndarray) -> PerPart:
         """Return an argument that gives each partition its own rows of an array (m, …)."""
         ends = zip(self.bounds[:-1], self.bounds[1:], strict=True)
-        return Piece({i: values[start:stop] for i, (start, stop) in enumerate(ends)})
+        return PerPart({i: values[start:stop] for i, (start, stop) in enumerate(ends)})
 
     def rows(
         self, function: Callable[..., Any], *args: Any, shape: tuple[int, ...] | None = None
-    ) -> Rows:
+    ) -> PartitionedRows:
         """Return what a function gives in each partition; it is called when it is needed."""
         record = self._recorded(ROWS, function, args)
-        rows, number = Rows(self, record, shape), record.request.number
+        rows, number = PartitionedRows(self, record, shape), record.request.number
         self._living[number] = record
         self._pending.append(record)
         weakref.finalize(rows, self._free, number).atexit = False
         return rows
 
-    def of_examples(self, values: Any) -> Rows:
+    def of_examples(self, values: Any) -> PartitionedRows:
         """Return an array (m, …) as rows that stay in the partitions; rows are themselves."""
-        if isinstance(values, Rows):
+        if isinstance(values, PartitionedRows):
             return values
         return self.rows(_itself, self.split(values), shape=values.shape)
+
+    def shared(self, value: Any) -> PartitionedRows:
+        """Return what stands for a value that is sent to each partition once."""
+        return self.rows(_itself, value)
 
     def _free(self, number: int) -> None:
         self._living.pop(number, None)
         self._freed.append(number)
 
-    def change(self, target: Rows, function: Callable[..., Any], *args: Any) -> None:
+    def change(self, target: PartitionedRows, function: Callable[..., Any], *args: Any) -> None:
         """Call a function that changes ``target``, its first argument, in each partition."""
         record = self._recorded(CHANGE, function, (target, *args))
         target.record.changes.append(record)
@@ -128,8 +123,12 @@ class Engine(ABC):
 
     def gathered(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
         """Return the arrays that a function gives in each partition, one after the other."""
-        parts = self.total(_listed, function, *args)
-        return np.concatenate(parts)
+        return np.concatenate(self.each(function, *args))
+
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return what a function gives in each partition."""
+        results: list[Any] = self.total(_listed, function, *args)
+        return results
 
     def _needed(self, records: Sequence[Record]) -> list[Record]:
         """Return requests without those for rows that nobody has: one that failed is given up."""
@@ -144,8 +143,10 @@ class Engine(ABC):
 
     def _recorded(self, kind: str, function: Callable[..., Any], args: Iterable[Any]) -> Record:
         args = tuple(args)
-        sources = [arg.record for arg in args if isinstance(arg, Rows)]
-        sent = tuple(Slot(a.record.request.number) if isinstance(a, Rows) else a for a in args)
+        sources = [arg.record for arg in args if isinstance(arg, PartitionedRows)]
+        sent = tuple(
+            Slot(a.record.request.number) if isinstance(a, PartitionedRows) else a for a in args
+        )
         return Record(Request(next(self._numbers), kind, function, sent), sources)
 
     @abstractmethod
@@ -162,7 +163,7 @@ class Engine(ABC):
             if record.request.number not in found:
                 found[record.request.number] = record
                 stack.extend([*record.sources, *record.changes])
-        numbers = sorted(n for n in found if COLUMNS < n < first)
+        numbers = sorted(n for n in found if DATA < n < first)
         used = {source.request.number for record in records for source in record.sources}
         spare = [n for n in numbers if n not in self._living and n not in used]
         return [found[n] for n in numbers], spare
@@ -179,9 +180,30 @@ def _listed(function: Callable[..., Any], *args: Any) -> list[Any]:
 class LocalEngine(Engine):
     """All partitions in this process."""
 
-    def __init__(self, host: Host, bounds: np.ndarray) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], bounds: np.ndarray, settings: ColumnSettings, n_jobs: int
+    ) -> None:
         super().__init__(bounds)
-        self.host = host
+        self.host = Host(len(blocks), settings, n_jobs)
+        self.shapes = [self.host.place(number, block) for number, block in enumerate(blocks)]
 
     def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
         return self.host.run([record.request for record in records], freed)
+
+
+def summed(function: Callable[..., Any]) -> Any:
+    """Return a method that adds up what a function gives of what is in each partition."""
+
+    def method(self: Any, *args: Any) -> Any:
+        return self._engine.total(function, self._local, *args)
+
+    return method
+
+
+def staying(function: Callable[..., Any]) -> Any:
+    """Return a method whose results, one of what is in each partition, stay there."""
+
+    def method(self: Any, *args: Any) -> PartitionedRows:
+        return self._engine.rows(function, self._local, *args)
+
+    return method

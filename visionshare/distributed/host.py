@@ -1,4 +1,4 @@
-"""A host: the partitions of one process, their columns, and what commands leave there."""
+"""A host: the partitions of one process, their data, and what requests leave there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visionshare.columns import ArrayColumns, Columns
-from visionshare.distributed.blocks import Block, ColumnSettings, Room
+from visionshare.columns import ArrayColumns
+from visionshare.distributed.blocks import Block, ColumnSettings
 from visionshare.distributed.sums import JOINS, Node, joined
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["CHANGE", "COLUMNS", "ROWS", "THREADS", "Host", "Missing", "Piece", "Request", "Slot"]
+__all__ = ["CHANGE", "DATA", "ROWS", "THREADS", "Host", "Missing", "PerPart", "Request", "Slot"]
 
 # Kinds of requests besides the names of joins: keep the result, or keep none.
 ROWS, CHANGE = "rows", "change"
-# The slot of a partition's columns.
-COLUMNS = 0
+# The slot of a partition's data.
+DATA = 0
+# Of a process's bound: what columns in memory may take.
+_IN_MEMORY = 2
 
 
 class Missing(RuntimeError):
@@ -33,14 +35,10 @@ class Slot(NamedTuple):
     number: int
 
 
-class Piece(NamedTuple):
-    """Stands for an array of which each partition gets its own rows."""
+class PerPart(NamedTuple):
+    """Stands for values of which each partition gets its own."""
 
-    parts: dict[int, Any]
-
-    def only(self, numbers: Sequence[int]) -> Piece:
-        """Return the rows of some partitions alone."""
-        return Piece({number: self.parts[number] for number in numbers})
+    values: dict[int, Any]
 
 
 class _Threads(NamedTuple):
@@ -52,7 +50,7 @@ THREADS = _Threads()
 
 @dataclass(frozen=True)
 class Request:
-    """A function that each partition is to call."""
+    """A function that each partition is to call; its number is the slot of the result."""
 
     number: int
     kind: str
@@ -60,31 +58,42 @@ class Request:
     args: tuple[Any, ...]
 
     def for_partitions(self, numbers: Sequence[int]) -> Request:
-        """Return the request with the pieces of some partitions alone."""
-        args = tuple(arg.only(numbers) if isinstance(arg, Piece) else arg for arg in self.args)
-        return replace(self, args=args)
+        """Return the request with the values of some partitions alone."""
+        args = [
+            PerPart({number: arg.values[number] for number in numbers})
+            if isinstance(arg, PerPart)
+            else arg
+            for arg in self.args
+        ]
+        return replace(self, args=tuple(args))
 
 
 class Host:
     """Partitions of one process."""
 
     def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
-        self._n, self._settings = n, settings
+        self.settings, self._n = settings, n
+        self.n_jobs, self.folder = _of_worker() if n_jobs is None else (n_jobs, None)
         self._slots: dict[int, dict[int, Any]] = {}
         # The last request of each partition that left or changed something.
         self._done: dict[int, int] = {}
-        self.n_jobs, self._folder = _of_worker() if n_jobs is None else (n_jobs, None)
         self._pool: ThreadPoolExecutor | None = None
 
-    def place(self, number: int, block: Block) -> tuple[int, int]:
-        """Evaluate the columns of a partition and return their shape."""
+    def memory_left(self) -> int | None:
+        """Return how many more bytes of columns may be in memory; None for any number."""
+        if self.settings.memory is None:
+            return None
+        held = sum(_bytes_of(slots[DATA]) for slots in self._slots.values())
+        return max(0, self.settings.memory // _IN_MEMORY - held)
+
+    def place(self, number: int, block: Block) -> tuple[int, ...]:
+        """Load the data of a partition and return its shape."""
         self._slots.pop(number, None)
-        held = sum(_bytes_of(slots[COLUMNS]) for slots in self._slots.values())
-        room = Room.left(self._settings, held, self._folder, self.n_jobs)
-        columns = block.columns(self._settings, room)
-        self._slots[number] = {COLUMNS: columns}
-        self._done[number] = COLUMNS
-        return columns.shape
+        data = block.load(self)
+        self._slots[number] = {DATA: data}
+        self._done[number] = DATA
+        shape: tuple[int, ...] = data.shape
+        return shape
 
     def run(
         self,
@@ -93,8 +102,6 @@ class Host:
         numbers: Sequence[int] | None = None,
     ) -> dict[Node, Any]:
         """Carry out requests in each partition, and return the joined results of the last one."""
-        # Requests that leave or change something are carried out once: where an earlier call
-        # failed or was interrupted, the same ones may be given again.
         numbers = sorted(self._slots) if numbers is None else sorted(numbers)
         lost = [number for number in numbers if number not in self._slots]
         if lost or not numbers:
@@ -110,9 +117,10 @@ class Host:
 
     def _carry_out(self, number: int, requests: Sequence[Request]) -> Any:
         slots, result = self._slots[number], None
-        columns: Columns = slots[COLUMNS]
-        columns.n_jobs = self.n_jobs
+        slots[DATA].n_jobs = self.n_jobs
         for request in requests:
+            # What leaves or changes something is carried out once: where an earlier call failed or
+            # was interrupted, the same requests may be given again.
             lasting = request.kind in (ROWS, CHANGE)
             if lasting and request.number <= self._done[number]:
                 continue
@@ -126,8 +134,8 @@ class Host:
     def _resolved(self, arg: Any, number: int) -> Any:
         if isinstance(arg, Slot):
             return self._slots[number][arg.number]
-        if isinstance(arg, Piece):
-            return arg.parts[number]
+        if isinstance(arg, PerPart):
+            return arg.values[number]
         if isinstance(arg, _Threads):
             # One thread is this one: to hand tiles over would cost more than most of them.
             if self.n_jobs == 1:
@@ -138,10 +146,12 @@ class Host:
         return arg
 
 
-def _bytes_of(columns: Columns) -> int:
+def _bytes_of(data: Any) -> int:
     """Return what columns take in memory."""
-    m, d = columns.shape
-    return m * d * np.dtype(columns.dtype).itemsize if isinstance(columns, ArrayColumns) else 0
+    if not isinstance(data, ArrayColumns):
+        return 0
+    m, d = data.shape
+    return m * d * np.dtype(data.dtype).itemsize
 
 
 def _of_worker() -> tuple[int, Path | None]:

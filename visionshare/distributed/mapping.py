@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from visionshare.distributed.placement import Bounds, awaited, connected
+from visionshare.distributed.worker_parts import Patience, awaited, workers_of
 from visionshare.errors import ClusterError, DataError
 
 __all__ = ["ClusterMap"]
@@ -23,8 +23,8 @@ _AHEAD = 3
 class ClusterMap:
     """Calls a function on workers: the results come in order, each exactly once."""
 
-    def __init__(self, client: Any, waits: Bounds | None = None) -> None:
-        self.client, self.waits = client, waits or Bounds()
+    def __init__(self, client: Any, waits: Patience | None = None) -> None:
+        self.client, self.waits = client, waits or Patience()
 
     def __call__(
         self,
@@ -38,7 +38,7 @@ class ClusterMap:
         remaining, pending = iter(items), deque[Any]()
         try:
             while True:
-                room = _AHEAD * sum(self._workers().values()) - len(pending)
+                room = _AHEAD * sum(workers_of(self.client, self.waits).values()) - len(pending)
                 for item in itertools.islice(remaining, max(room, 0)):
                     pending.append(self.client.submit(function, shared, item, pure=False))
                 if not pending:
@@ -47,15 +47,6 @@ class ClusterMap:
         finally:
             for future in pending:
                 future.cancel()
-
-    def _workers(self) -> dict[str, int]:
-        """Return the workers, once there is one."""
-        end = time.monotonic() + self.waits.workers
-        while not (workers := connected(self.client)):
-            if time.monotonic() > end:
-                raise ClusterError(f"no worker for {self.waits.workers:g} seconds")
-            time.sleep(min(0.1, self.waits.look))
-        return workers
 
     def _awaited(self, future: Any) -> Any:
         from concurrent.futures import CancelledError
@@ -68,7 +59,7 @@ class ClusterMap:
             try:
                 return awaited(future, self.waits.look)
             except TimeoutError:
-                self._workers()
+                workers_of(self.client, self.waits)
                 if time.monotonic() > end:
                     said = f"no answer for {self.waits.answer:g} seconds"
                     raise ClusterError(said) from None

@@ -13,9 +13,7 @@ from visionshare.datasets.shards import Reading, Shard, StoredPictures
 from visionshare.distributed.blocks import (
     ArrayBlock,
     Block,
-    ColumnSettings,
     ImageBlock,
-    Room,
     bounds_of,
     partition_bounds,
 )
@@ -31,13 +29,13 @@ class DelayedBlock:
     delayed: Any
     is_table: bool
 
-    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+    def load(self, host: Any) -> Columns:
         """Compute the array and return its columns."""
         import dask
 
         (values,) = dask.compute(self.delayed, scheduler="synchronous")
         block = ArrayBlock(values) if self.is_table else ImageBlock(values)
-        return block.columns(settings, room)
+        return block.load(host)
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,10 @@ class StoredBlock:
     shard: Shard
     reading: Reading
 
-    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+    def load(self, host: Any) -> Columns:
         """Read the file and return the features of its images."""
-        images = self.shard.images(self.reading, room.folder, room.n_jobs)
-        return ImageBlock(images).columns(settings, room)
+        images = self.shard.images(self.reading, host.folder, host.n_jobs)
+        return ImageBlock(images).load(host)
 
 
 def current_client(client: Any) -> Any:

@@ -7,10 +7,10 @@ join them: the bits of the root are the same wherever that happens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["JOINS", "Node", "joined", "root"]
+__all__ = ["JOINS", "Node", "joined", "root", "tree_sum"]
 
 Node = tuple[int, int]
 
@@ -31,8 +31,15 @@ JOINS: dict[str, Callable[[Any, Any], Any]] = {"sum": _sum, "max": _largest}
 
 
 def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> dict[Node, Any]:
-    """Return what is left when all nodes are joined whose other half is there."""
-    nodes, level, width = dict(nodes), 0, n
+    """Return what is left of a tree of n leaves when all nodes with both halves are joined.
+
+    Examples
+    --------
+    >>> joined({(0, 0): 1, (0, 1): 2, (0, 3): 8, (0, 4): 16}, 5, lambda a, b: a + b)
+    {(1, 0): 3, (0, 3): 8, (2, 1): 16}
+    """
+    nodes = dict(nodes)
+    level, width = 0, n
     while width > 1:
         for index in range(0, width, 2):
             left, right = (level, index), (level, index + 1)
@@ -40,7 +47,8 @@ def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> d
                 nodes[level + 1, index // 2] = nodes.pop(left)
             elif left in nodes and right in nodes:
                 nodes[level + 1, index // 2] = join(nodes.pop(left), nodes.pop(right))
-        level, width = level + 1, (width + 1) // 2
+        level += 1
+        width = (width + 1) // 2
     order = sorted(nodes, key=lambda node: node[1] << node[0])
     return {node: nodes[node] for node in order}
 
@@ -49,3 +57,15 @@ def root(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> Any
     """Return the value of all partitions."""
     (value,) = joined(nodes, n, join).values()
     return value
+
+
+def tree_sum(values: Sequence[Any]) -> Any:
+    """Return the sum of all partitions' values.
+
+    Examples
+    --------
+    >>> tree_sum([1, 2, 4])
+    7
+    """
+    nodes = {(0, i): value for i, value in enumerate(values)}
+    return root(nodes, len(values), _sum)

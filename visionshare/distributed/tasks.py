@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from visionshare.distributed.engine import Engine, Rows
+from visionshare.distributed.engine import Engine, PartitionedRows
 from visionshare.distributed.host import THREADS
 from visionshare.errors import InputError
 from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights
@@ -17,6 +17,52 @@ from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights
 __all__ = ["PartitionedTasks"]
 
 T = TypeVar("T")
+
+
+def _staying_of_block(function: Callable[..., Any]) -> Any:
+    """Return a method whose first argument, a block, is that of each partition."""
+
+    def method(self: Any, block: TaskBlock, *args: Any) -> PartitionedRows:
+        return self._engine.rows(_of_block, self._local, function, *args)
+
+    return method
+
+
+def _summed_of_block(function: Callable[..., Any]) -> Any:
+    """Return a method that adds up what a function gives of each partition's block."""
+
+    def method(self: Any, block: TaskBlock, *args: Any) -> Any:
+        return self._engine.total(_of_block, self._local, function, *args)
+
+    return method
+
+
+def _of_block(problem: TaskProblem, function: Callable[..., T], *args: Any) -> T:
+    return function(problem, problem.blocks[0], *args)
+
+
+def _rows_and_sums(problem: TaskProblem) -> tuple[int, np.ndarray]:
+    return problem.m, problem.blocks[0].totals
+
+
+# A partition that is placed anew repeats its orders: none may write over what another has left.
+def _shifted(
+    problem: TaskProblem, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
+) -> np.ndarray:
+    return problem.shifted(block, z.copy(), X, change)
+
+
+def _raised(problem: TaskProblem, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+    return problem.raised(block, z.copy(), step)
+
+
+def _loss_value(problem: TaskProblem, *slacks: np.ndarray) -> float:
+    return problem.loss_value(slacks)
+
+
+def _gradient(problem: TaskProblem, *slacks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    gradient = problem.gradient(slacks)
+    return gradient.W, gradient.b
 
 
 @dataclass(frozen=True)
@@ -94,44 +140,17 @@ class PartitionedTasks(TaskProblem):
         smaller._measure()
         return smaller
 
-    def forward(self, block: TaskBlock, whole: np.ndarray) -> Any:
-        return self._rows(TaskProblem.forward, whole)
-
-    def backward(self, block: TaskBlock, Q: Any) -> np.ndarray:
-        return self._sum(TaskProblem.backward, Q)
-
-    def slack(self, block: TaskBlock, weights: TaskWeights) -> Any:
-        return self._rows(TaskProblem.slack, weights)
-
-    def residual(self, block: TaskBlock, z: Any) -> Any:
-        return self._rows(TaskProblem.residual, z)
-
-    def importance(self, block: TaskBlock, z: Any) -> Any:
-        return self._rows(TaskProblem.importance, z)
-
-    def row_values(self, block: TaskBlock, rows: np.ndarray) -> Any:
-        return self._rows(TaskProblem.row_values, rows)
-
-    def shifted(self, block: TaskBlock, z: Any, X: Any, change: np.ndarray) -> Any:
-        return self._rows(_shifted, z, X, change)
-
-    def raised(self, block: TaskBlock, z: Any, step: np.ndarray) -> Any:
-        return self._rows(_raised, z, step)
-
-    def row_sums(
-        self, block: TaskBlock, z: Any, X: Any, weighs: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._sum(TaskProblem.row_sums, z, X, weighs)
-
-    def intercept_sums(
-        self, block: TaskBlock, z: Any, weighs: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._sum(TaskProblem.intercept_sums, z, weighs)
-
-    def curvature_grams(
-        self, block: TaskBlock, z: Any, columns: Sequence[np.ndarray]
-    ) -> tuple[np.ndarray, ...]:
-        return self._sum(TaskProblem.curvature_grams, z, columns)
+    forward = _staying_of_block(TaskProblem.forward)
+    slack = _staying_of_block(TaskProblem.slack)
+    residual = _staying_of_block(TaskProblem.residual)
+    importance = _staying_of_block(TaskProblem.importance)
+    row_values = _staying_of_block(TaskProblem.row_values)
+    shifted = _staying_of_block(_shifted)
+    raised = _staying_of_block(_raised)
+    backward = _summed_of_block(TaskProblem.backward)
+    row_sums = _summed_of_block(TaskProblem.row_sums)
+    intercept_sums = _summed_of_block(TaskProblem.intercept_sums)
+    curvature_grams = _summed_of_block(TaskProblem.curvature_grams)
 
     def loss_value(self, slacks: Sequence[Any]) -> float:
         return self.total(_loss_value, *slacks)
@@ -142,38 +161,3 @@ class PartitionedTasks(TaskProblem):
 
     def mean_squares(self, i: int) -> np.ndarray:
         return self.total(TaskProblem.mean_squares, i) if self.n else super().mean_squares(i)
-
-    def _rows(self, function: Callable[..., Any], *args: Any) -> Rows:
-        return self._engine.rows(_of_block, self._local, function, *args)
-
-    def _sum(self, function: Callable[..., T], *args: Any) -> T:
-        result: T = self._engine.total(_of_block, self._local, function, *args)
-        return result
-
-
-def _of_block(problem: TaskProblem, function: Callable[..., T], *args: Any) -> T:
-    return function(problem, problem.blocks[0], *args)
-
-
-def _rows_and_sums(problem: TaskProblem) -> tuple[int, np.ndarray]:
-    return problem.m, problem.blocks[0].totals
-
-
-# A partition that is placed anew repeats its orders: none may write over what another has left.
-def _shifted(
-    problem: TaskProblem, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
-) -> np.ndarray:
-    return problem.shifted(block, z.copy(), X, change)
-
-
-def _raised(problem: TaskProblem, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-    return problem.raised(block, z.copy(), step)
-
-
-def _loss_value(problem: TaskProblem, *slacks: np.ndarray) -> float:
-    return problem.loss_value(slacks)
-
-
-def _gradient(problem: TaskProblem, *slacks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    gradient = problem.gradient(slacks)
-    return gradient.W, gradient.b

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.machine.progress import shown, track
 from visionshare.registry import description
 
-__all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "tracked"]
+__all__ = ["VERSION", "History", "run_identity", "tracked"]
 
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
@@ -37,13 +37,41 @@ def run_identity(settings: Sequence[object], *arrays: np.ndarray) -> str:
     return array_fingerprint(np.frombuffer(text.encode(), np.uint8), *arrays)
 
 
-class Checkpoint(Generic[R]):
-    """The rounds of one run, on disk."""
+class History(Generic[R]):
+    """The rounds of one fit: those that a checkpoint has kept, then those of the loop.
 
-    def __init__(self, folder: str | os.PathLike[str], fingerprint: str, record: type[R]) -> None:
-        self.folder, self.record, self.fingerprint = Path(folder), record, fingerprint
-        file = self.folder / "run.json"
-        identity = {"format": VERSION, "fingerprint": fingerprint}
+    A checkpoint is a folder of one run, with a file for each round: a dataclass of numbers and
+    arrays. A folder of another run is refused with an InputError.
+    """
+
+    def __init__(
+        self,
+        record: type[R],
+        most: int,
+        checkpoint: str | os.PathLike[str] | None = None,
+        identity: Callable[[], str] = str,
+        progress: bool = False,
+    ) -> None:
+        self._record, self._most, self._progress = record, most, progress
+        self.folder = None if checkpoint is None else Path(checkpoint)
+        self.records: list[R] = []
+        if self.folder is not None:
+            self._identity = identity()
+            self._claim(self.folder)
+            self.records = self._load(self.folder)[:most]
+
+    def collect(self, rounds: Iterator[R], label: str = "rounds") -> list[R]:
+        """Take what a loop yields after ``records``, keep each round and return all."""
+        for record in tracked(rounds, label, self._most, len(self.records), self._progress):
+            self.records.append(record)
+            if self.folder is not None:
+                self.save(record)
+        return self.records
+
+    def _claim(self, folder: Path) -> None:
+        """Write the run's identity into a folder without one; check it in others."""
+        file = folder / "run.json"
+        identity = {"format": VERSION, "fingerprint": self._identity}
         if not file.exists():
             write_text(file, json.dumps(identity))
             return
@@ -55,70 +83,38 @@ class Checkpoint(Generic[R]):
             accepted = "a folder of the same run and version, or one that does not exist"
             raise InputError("checkpoint", str(folder), accepted)
 
-    def _file(self, number: int) -> Path:
-        return self.folder / f"round-{number:05d}.safetensors"
+    def save(self, record: R) -> None:
+        """Write the last record atomically; records are numbered from 1 without gaps."""
+        assert self.folder is not None
+        number = len(self.records)
+        arrays = {name: np.asarray(getattr(record, name)) for name in self._names}
+        about = {"run": self._identity, "number": number}
+        write_tensor_file(_file(self.folder, number), _ROUND, VERSION, about, arrays)
 
-    def save(self, record: R, number: int) -> None:
-        """Write a record atomically; records are numbered from 1 without gaps."""
-        arrays = {f.name: np.asarray(getattr(record, f.name)) for f in fields(record)}  # type: ignore[arg-type]
-        about = {"run": self.fingerprint, "number": number}
-        write_tensor_file(self._file(number), _ROUND, VERSION, about, arrays)
-
-    def load(self) -> list[R]:
-        """Return the records from the first on, up to the first that is missing or damaged."""
-        # Rounds from there on are learned again.
-        history: list[R] = []
-        while (path := self._file(len(history) + 1)).exists():
-            record = self._read(path, len(history) + 1)
-            if record is None:
+    def _load(self, folder: Path) -> list[R]:
+        """Return the records up to the first that is missing or damaged, which is learned again."""
+        found: list[R] = []
+        while (path := _file(folder, len(found) + 1)).exists():
+            number = len(found) + 1
+            try:
+                about, arrays = read_tensor_file(path, _ROUND, {VERSION}, DataError, dtypes=_DTYPES)
+            except DataError as error:
+                _logger.warning("%s; it is learned again", error)
                 break
-            history.append(record)
-        return history
+            same = about.get("run") == self._identity and about.get("number") == number
+            if not same or set(arrays) != set(self._names):
+                raise InputError("checkpoint", str(path), f"round {number} of this run")
+            values = {n: a.item() if a.ndim == 0 else a.copy() for n, a in arrays.items()}
+            found.append(self._record(**values))
+        return found
 
-    def _read(self, path: Path, number: int) -> R | None:
-        """Return the record of a file, None where it is damaged."""
-        try:
-            about, arrays = read_tensor_file(path, _ROUND, {VERSION}, DataError, dtypes=_DTYPES)
-        except DataError as error:
-            _logger.warning("%s; it is learned again", error)
-            return None
-        named = fields(self.record)  # type: ignore[arg-type]
-        # What has a default may have come after the file was written.
-        needed = {f.name for f in named if f.default is MISSING and f.default_factory is MISSING}
-        complete = needed <= set(arrays) <= {f.name for f in named}
-        identity = (about.get("run"), about.get("number"))
-        if identity != (self.fingerprint, number) or not complete:
-            raise InputError("checkpoint", str(path), f"round {number} of this run")
-        return self.record(**{n: a.item() if a.ndim == 0 else a.copy() for n, a in arrays.items()})
+    @property
+    def _names(self) -> list[str]:
+        return [field.name for field in fields(self._record)]  # type: ignore[arg-type]
 
 
-class Run(Generic[R]):
-    """The rounds of one fit: those of a checkpoint or an earlier fit, then those of the loop."""
-
-    def __init__(
-        self,
-        record: type[R],
-        most: int,
-        checkpoint: str | os.PathLike[str] | None = None,
-        identity: Callable[[], str] = str,
-        earlier: Iterable[R] = (),
-        progress: bool = False,
-    ) -> None:
-        self._most, self._progress = most, progress
-        self._checkpoint = None
-        if checkpoint is not None:
-            self._checkpoint = Checkpoint(checkpoint, identity(), record)
-            earlier = self._checkpoint.load()
-        self.history: list[R] = list(earlier)[:most]
-
-    def collect(self, rounds: Iterator[R], label: str = "rounds") -> list[R]:
-        """Take what a loop yields after ``history``, save each round and return all."""
-        begun = len(self.history)
-        for record in tracked(rounds, label, self._most, begun, self._progress):
-            self.history.append(record)
-            if self._checkpoint is not None:
-                self._checkpoint.save(record, len(self.history))
-        return self.history
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"round-{number:05d}.safetensors"
 
 
 def tracked(rounds: Iterable[R], label: str, total: int, begun: int, progress: bool) -> Iterator[R]:

@@ -20,7 +20,7 @@ from visionshare.learners.calibration import (
     example_folds,
     held_out_temperature,
 )
-from visionshare.learners.checkpoint import Run, run_identity, tracked
+from visionshare.learners.checkpoint import History, run_identity, tracked
 from visionshare.learners.greedy import GreedySettings, best_round, greedy_rounds
 from visionshare.learners.parameters import (
     check_fraction,
@@ -101,8 +101,6 @@ default "exhaustive"
         best round.
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
-    warm_start : bool, default False
-        Resume from the rounds of the last ``fit`` on the same data.
     checkpoint : path-like, optional
         Folder that keeps each round; a run that was stopped resumes from there, bit for bit.
     n_jobs : int, default 1
@@ -165,7 +163,6 @@ default "exhaustive"
     validation_fraction: float = 0.0
     patience: int | None = None
     class_weight: dict[Any, float] | str | None = None
-    warm_start: bool = False
     checkpoint: str | os.PathLike[str] | None = None
     n_jobs: int | None = 1
     random_state: int = 0
@@ -264,25 +261,18 @@ default "exhaustive"
     def _run(
         self, pool: Pool, active: ActiveSet, settings: GreedySettings, mask: np.ndarray
     ) -> list[Round]:
-        kept = self.warm_start or self.checkpoint is not None
-        identity = self._identity(pool, active, settings, mask) if kept else ""
-        earlier: tuple[str, list[Round]] = getattr(self, "_rounds_of_last_fit", ("", []))
-        same = self.warm_start and earlier[0] == identity
-        run = Run(
+        history = History(
             Round,
             settings.rounds + settings.n_backward,
             self.checkpoint,
-            lambda: identity,
-            earlier[1] if same else (),
+            lambda: self._identity(pool, active, settings, mask),
             self.progress,
         )
-        history = run.collect(
-            greedy_rounds(pool, active, settings, active.of_examples(mask), run.history)
-        )
-        if not history:
+        left_out = active.of_examples(mask)
+        rounds = history.collect(greedy_rounds(pool, active, settings, left_out, history.records))
+        if not rounds:
             raise InputError("X", "constant or useless columns", "a column that separates classes")
-        self._rounds_of_last_fit = (identity, history) if kept else ("", [])
-        return history
+        return rounds
 
     def _identity(
         self, pool: Pool, active: ActiveSet, settings: GreedySettings, mask: np.ndarray

@@ -15,7 +15,7 @@ from visionshare.columns import Columns, TaskScaledColumns
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
-from visionshare.learners.checkpoint import Run, run_identity
+from visionshare.learners.checkpoint import History, run_identity
 from visionshare.learners.column_generation import GenerationSettings, ending, generate
 from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import support_of
@@ -221,11 +221,12 @@ class TaskLearner(Learner):
             return run_identity(described, order, *examples, *begun)
 
         most = settings.rounds + 1
-        run = Run(Round, most, self.checkpoint, identity, progress=self.progress)
-        _end_at(run.history, settings.max_features)
-        begun = start if start is not None or run.history else self._before(problem)
+        history = History(Round, most, self.checkpoint, identity, self.progress)
+        earlier = history.records
+        _end_at(earlier, settings.max_features)
+        begun = start if start is not None or earlier else self._before(problem)
         solver = self._make_solver(problem)
-        return run.collect(generate(pool, problem, solver, settings, run.history, begun))
+        return history.collect(generate(pool, problem, solver, settings, earlier, begun))
 
     def _before(self, problem: TaskProblem) -> Round | None:
         """Return where a run without a start begins; None: with intercepts of 0."""

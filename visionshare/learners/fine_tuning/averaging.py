@@ -29,16 +29,6 @@ class Averages:
         """Set the averages to the parameters."""
         self.values = [p.copy() for p in self._parameters]
 
-    @contextmanager
-    def set_aside(self) -> Iterator[None]:
-        """Have the parameters stand for their averages inside of a block."""
-        before = self.values
-        self.restart()
-        try:
-            yield
-        finally:
-            self.values = before
-
     def take_over(self) -> None:
         """Set the parameters to their averages."""
         for value, parameter in zip(self.values, self._parameters, strict=True):

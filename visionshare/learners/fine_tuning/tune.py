@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.class_labels import numbers_of
-from visionshare.distributed.lockstep import in_lockstep, in_one_process
+from visionshare.distributed.blocks import ColumnSettings, bounds_of
+from visionshare.distributed.cluster import ClusterEngine
+from visionshare.distributed.engine import Engine, LocalEngine
+from visionshare.distributed.sources import current_client
 from visionshare.errors import InputError
-from visionshare.learners.checkpoint import Run
+from visionshare.learners.checkpoint import History
 from visionshare.learners.class_weights import weights_of_classes
-from visionshare.learners.fine_tuning.parts import (
-    PartSplit,
-    Teacher,
-    TuningPart,
-    check_parts,
-    order_of,
-)
+from visionshare.learners.fine_tuning.parts import ImagePart, PartSplit, SoftTeacher, Teacher
 from visionshare.learners.fine_tuning.settings import FineTuning
-from visionshare.learners.fine_tuning.steps import Epoch, Tuning, tuned
+from visionshare.learners.fine_tuning.steps import Epoch, Tuner
+from visionshare.machine.resources import thread_limit
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -72,8 +70,8 @@ def fine_tune(
     progress : bool, default False
         Show a progress bar.
     client : distributed.Client, optional
-        Of a cluster whose workers hold the parts and take the steps together, each with the sum of
-        all gradients: the classifier is that of this process with the same parts, bit for bit.
+        Of a cluster whose workers hold the parts and compute their gradients, which are added up
+        here: the classifier is that of this process with the same parts, bit for bit.
 
     Returns
     -------
@@ -108,56 +106,52 @@ def fine_tune(
     """
     settings = FineTuning() if settings is None else settings
     classifier.family.check_tunable()
-    parts = _parts_of(classifier, images, labels)
-    tuning = _tuning_of(classifier, parts, settings, teacher)
+    sources, numbers = _checked_parts(classifier, images, labels)
+    splits = [PartSplit(i, len(y), settings) for i, y in enumerate(numbers)]
+    trained = np.concatenate([y[split.training] for y, split in zip(numbers, splits, strict=True)])
+    if len(trained) == 0:
+        accepted = "a smaller one: no image is left to train on"
+        raise InputError("validation_fraction", settings.validation_fraction, accepted)
+    class_weights = None
+    if settings.class_weight is not None:
+        names = classifier.classes_.tolist()
+        class_weights = weights_of_classes(settings.class_weight, trained, names)
+    taught = None
+    if teacher is not None:
+        taught = SoftTeacher.of(teacher, classifier.classes_, settings.teacher_temperature)
+    parts = [ImagePart(x, len(y), taught) for x, y in zip(sources, numbers, strict=True)]
+    with thread_limit(n_jobs), _engine(parts, client, n_jobs) as engine:
+        tuner = Tuner(classifier, settings, engine, numbers, splits, class_weights, n_jobs)
+        history = History(Epoch, settings.epochs, checkpoint, tuner.identity, progress=progress)
+        return tuner.classifier(history.collect(tuner.epochs(history.records), "fine-tuning"))
+
+
+@contextmanager
+def _engine(parts: Sequence[ImagePart], client: Any, n_jobs: int) -> Iterator[Engine]:
+    """Give an engine whose partitions are parts of the images, here or on a client's workers."""
+    bounds = bounds_of([part.shape[0] for part in parts])
     if client is None:
-        records = in_one_process(tuned, parts, (tuning,), n_jobs)
-    else:
-        records = in_lockstep(client, tuned, parts, (tuning,))
-    identity = next(records)
-    epochs = Run(Epoch, settings.epochs, checkpoint, lambda: identity, progress=progress)
-    remaining = settings.epochs - len(epochs.history)
-    found = chain([records.send(epochs.history)], records)
-    epochs.collect(islice(found, remaining), "fine-tuning")
-    result: CompactClassifier = next(found)
-    records.close()
-    return result
+        yield LocalEngine(parts, bounds, ColumnSettings(), n_jobs)
+        return
+    engine = ClusterEngine(current_client(client), parts, bounds, ColumnSettings())
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
-def _parts_of(
+def _checked_parts(
     classifier: CompactClassifier,
     images: Images | Sequence[Images],
     labels: np.ndarray | Sequence[np.ndarray],
-) -> list[TuningPart]:
-    """Return the parts of the images, with numbers of classes."""
-    several = isinstance(images, list)
+) -> tuple[list[Images], list[np.ndarray]]:
+    """Return the images of each part, and the numbers of their classes."""
     parts: list[Any] = images if isinstance(images, list) else [images]
-    lists: list[Any] = list(labels) if several else [labels]
+    lists: list[Any] = list(labels) if isinstance(images, list) else [labels]
     if len(parts) != len(lists) or not parts:
         raise InputError("labels", f"{len(lists)} lists", f"{len(parts)}, one for each part")
-    made = []
-    for part, names in zip(parts, lists, strict=True):
+    for names in lists:
         shape = np.shape(names)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError("labels", shape, "a class for each image")
-        made.append(TuningPart(part, numbers_of(names, classifier.classes_)))
-    return made
-
-
-def _tuning_of(
-    classifier: CompactClassifier,
-    parts: Sequence[TuningPart],
-    settings: FineTuning,
-    teacher: Teacher | None,
-) -> Tuning:
-    """Return what all processes know, once it is known to fit."""
-    sizes, class_weights = check_parts(parts, settings), None
-    if teacher is not None:
-        order_of(teacher.classes_, classifier.classes_)
-    if settings.class_weight is not None:
-        splits = [PartSplit(i, len(part.y), settings) for i, part in enumerate(parts)]
-        trained = [part.y[split.training] for part, split in zip(parts, splits, strict=True)]
-        classes = classifier.classes_.tolist()
-        class_weights = weights_of_classes(settings.class_weight, np.concatenate(trained), classes)
-    n_images = sum(len(part.y) for part in parts)
-    return Tuning(classifier, settings, teacher, class_weights, sizes, n_images)
+    return parts, [numbers_of(names, classifier.classes_) for names in lists]

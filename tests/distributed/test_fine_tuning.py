@@ -1,23 +1,17 @@
-"""Fine-tuning and other functions that workers run in step."""
+"""Fine-tuning where workers hold the images."""
 
 import os
 import pickle
 import signal
-import socket
-import threading
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from visionshare import FineTuning, PatchTemplates, ShareBoost, fine_tune
-from visionshare.distributed.lockstep import in_lockstep, in_one_process
-from visionshare.distributed.placement import Bounds
-from visionshare.distributed.process_groups import ConnectedProcessGroup, GroupMember, listener
-from visionshare.errors import ClusterError, InputError
+from visionshare.errors import InputError
 from visionshare.recipes import load_recipe, train
 
 pytest.importorskip("distributed", reason="needs the extra [dask]")
@@ -112,103 +106,16 @@ def test_a_recipe_is_fine_tuned_on_workers(client, tmp_path):
     assert "fine-tuning" in one.metrics["seconds"]
 
 
-def _counting(group, parts, most, n_jobs):
-    begun = yield "begun"
-    for i in range(len(begun or []), most):
-        yield int(group.total({number: np.array([i * part]) for number, part in parts.items()})[0])
+def _unreadable(epoch):
+    raise ValueError("of a worker")
 
 
-def _failing(group, parts, kind, n_jobs):
-    yield "begun"
-    if 1 in parts:
-        raise kind("of a worker")
-    group.total({number: np.zeros(1) for number in parts})
-
-
-def test_a_function_goes_on_from_its_records(client):
-    client.wait_for_workers(2, timeout=60)
-    for records in (
-        in_one_process(_counting, [1, 2, 4], (5,)),
-        in_lockstep(client, _counting, [1, 2, 4], (5,)),
-    ):
-        assert next(records) == "begun"
-        assert [records.send([0, 7]), *records] == [14, 21, 28]
-
-
-def _blas_threads(group, parts, n_jobs):
-    for _ in range(3):
-        yield max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
-
-
-def test_one_process_has_the_blas_of_a_worker_in_each_step():
-    # Heads are drawn before the first epoch, and the classifier is made after the last one.
-    with threadpool_limits(2, user_api="blas"):
-        assert list(in_one_process(_blas_threads, [0], (), 2)) == [1, 1, 1]
-        assert max(_blas_threads(None, {}, 1)) == 2
-
-
-def test_an_error_of_one_worker_ends_all(client):
-    client.wait_for_workers(2, timeout=60)
-    records = in_lockstep(client, _failing, [1, 2], (ValueError,))
-    next(records)
+def test_an_error_of_one_worker_ends_all(client, digits):
+    greedy, images, y = digits
     with pytest.raises(ValueError, match="of a worker"):
-        records.send([])
-    records = in_lockstep(client, _failing, [1, 2], (ConnectionError,), Bounds(losses=2))
-    next(records)
-    with pytest.raises(ClusterError, match="in a row"):
-        records.send([])
-
-
-def test_a_process_without_the_key_is_no_member():
-    with listener("127.0.0.1") as listening:
-        leader = listening.getsockname()[:2]
-        members = [GroupMember(((0, 2), (1,)), i, leader, b"key") for i in range(2)]
-        stranger = threading.Thread(target=_knock, args=(leader,))
-        stranger.start()
-        found = {}
-
-        def join():
-            stranger.join()
-            group = ConnectedProcessGroup(members[1])
-            found["sum"] = group.total({1: np.full((2, 2), 2.0)})
-            found["all"] = group.gathered({1: np.array([1])})
-            group.close()
-
-        other = threading.Thread(target=join)
-        other.start()
-        group = ConnectedProcessGroup(members[0], listening)
-        own = group.total({0: np.ones((2, 2)), 2: np.full((2, 2), 4.0)})
-        everything = group.gathered({0: np.array([0]), 2: np.array([2, 2])})
-        other.join()
-    assert np.array_equal(own, np.full((2, 2), 7.0))
-    assert np.array_equal(found["sum"], own)
-    assert [part.tolist() for part in everything] == [[0], [1], [2, 2]]
-    assert [part.tolist() for part in found["all"]] == [[0], [1], [2, 2]]
-    with pytest.raises((ConnectionError, EOFError)):
-        group.total({0: np.ones(1), 2: np.ones(1)})
-    group.close()
-
-
-def test_a_process_that_has_left_is_a_lost_connection():
-    """Also for what is sent: the group begins again then, so it must know of it."""
-    with listener("127.0.0.1") as listening:
-        members = [GroupMember(((0,), (1,)), i, listening.getsockname()[:2], b"k") for i in (0, 1)]
-        groups = []
-        other = threading.Thread(target=lambda: groups.append(ConnectedProcessGroup(members[1])))
-        other.start()
-        ConnectedProcessGroup(members[0], listening).close()
-        other.join()
-    with pytest.raises(ConnectionError):
-        groups[0].gathered({1: np.zeros(10**7)})
-    groups[0].close()
-    with pytest.raises(ConnectionError, match="cannot be reached"):
-        ConnectedProcessGroup(members[1])
-
-
-def _knock(leader):
-    with socket.create_connection(leader) as one:
-        # As long as a member's greeting, with another key.
-        one.sendall((7).to_bytes(4, "big") + b"yek" + bytes(4))
+        fine_tune(greedy, [*images[:2], _unreadable], y, SETTINGS, client=client)
+    with pytest.raises(InputError, match=r"^images.*250"):
+        fine_tune(greedy, [*images[:2], images[2][1:]], y, SETTINGS, client=client)
 
 
 def test_labels_come_in_as_many_lists_as_parts(digits):

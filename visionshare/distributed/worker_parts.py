@@ -7,15 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from visionshare.distributed.host import Missing
+from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.host import Host, Missing
 from visionshare.errors import ClusterError
 
-__all__ = ["Bounds", "Placement", "awaited", "connected", "tells_of_loss"]
+__all__ = ["Patience", "WorkerParts", "awaited", "connected", "tells_of_loss", "workers_of"]
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """How long a cluster is waited for, in seconds."""
+class Patience:
+    """How long a cluster is waited for, in seconds, and how many losses in a row are borne."""
 
     workers: float = 120.0
     answer: float = 3600.0
@@ -23,93 +24,106 @@ class Bounds:
     losses: int = 20
 
 
-class Placement:
-    """Parts on workers: one actor a worker holds those of it."""
+class WorkerHost(Host):
+    """The host of a worker, as an actor."""
+
+    def place_all(self, blocks: Sequence[tuple[int, Block]]) -> list[tuple[int, ...]]:
+        """Load the data of partitions and return their shapes."""
+        return [self.place(number, block) for number, block in blocks]
+
+    def run_pickled(self, question: bytes) -> bytes:
+        """Carry out requests that were pickled, and return their results so."""
+        from distributed.protocol.pickle import dumps, loads
+
+        answer: bytes = dumps(self.run(*loads(question)))
+        return answer
+
+
+@dataclass
+class _Actor:
+    """An actor, and the future without which the cluster would drop it."""
+
+    future: Any
+    actor: Any
+
+
+class WorkerParts:
+    """Parts on workers, one actor each; those of a worker that is lost are placed anew."""
 
     def __init__(
         self,
         client: Any,
-        parts: Sequence[Any],
-        actor: type,
-        args: tuple[Any, ...] = (),
-        waits: Bounds | None = None,
+        blocks: Sequence[Block],
+        settings: ColumnSettings,
+        waits: Patience | None = None,
     ) -> None:
-        self.client, self.parts, self.waits = client, parts, waits or Bounds()
-        self._actor, self._args = actor, args
+        self.client, self.waits = client, waits or Patience()
+        self._blocks, self._settings = blocks, settings
         self._hosts: dict[str, _Actor] = {}
+        #: The worker's address of each part.
         self.place_of: dict[int, str] = {}
-        self.placed: dict[int, Any] = {}
-        self.place(range(len(parts)))
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.place(range(len(blocks)))
 
     def close(self) -> None:
         """Free the workers' memory."""
         self._hosts.clear()
         self.place_of.clear()
 
-    def numbers(self, some: Iterable[int] | None = None) -> dict[str, list[int]]:
-        """Return the numbers of each worker's parts, of all or some."""
+    def by_worker(self, numbers: Iterable[int]) -> dict[str, list[int]]:
+        """Return which of some parts each worker has."""
         found: dict[str, list[int]] = {}
-        for number in sorted(self.place_of if some is None else some):
+        for number in sorted(numbers):
             found.setdefault(self.place_of[number], []).append(number)
         return found
 
     def place(self, numbers: Iterable[int]) -> None:
-        """Place partitions on workers that are alive; those that have the fewest get the most."""
+        """Place parts on workers that are alive; those that have the fewest get the most."""
         left = sorted(numbers)
         for _ in range(self.waits.losses):
             for number in left:
                 self.place_of.pop(number, None)
-            assigned = self._assigned(left, self._workers())
-            lost = self._start(assigned)
+            shares = self._shares(left, workers_of(self.client, self.waits))
+            lost = self._start(shares)
             given = {
-                address: ([(number, self.parts[number]) for number in mine],)
-                for address, mine in assigned.items()
+                address: [(number, self._blocks[number]) for number in own]
+                for address, own in shares.items()
                 if address not in lost
             }
             answers, gone = self.ask("place_all", given)
-            for address, results in answers.items():
-                self.place_of.update(dict.fromkeys(assigned[address], address))
-                self.placed.update(zip(assigned[address], results, strict=True))
-            left = [n for address in lost | gone for n in assigned[address]]
+            for address, shapes in answers.items():
+                self.place_of.update(dict.fromkeys(shares[address], address))
+                self.shapes.update(zip(shares[address], shapes, strict=True))
+            left = [number for address in lost | gone for number in shares[address]]
             if not left:
                 return
         raise ClusterError(f"workers were lost {self.waits.losses} times in a row; none stayed")
 
-    def _assigned(self, numbers: Sequence[int], workers: dict[str, int]) -> dict[str, list[int]]:
-        """Return partitions for each worker: neighbors together, equally many in the end."""
+    def _shares(self, numbers: Sequence[int], workers: dict[str, int]) -> dict[str, list[int]]:
+        """Return parts for each worker: neighbors together, equally many in the end."""
         held = dict.fromkeys(sorted(workers), 0)
         for address in self.place_of.values():
             if address in held:
                 held[address] += 1
-        total = sum(held.values()) + len(numbers)
-        shares: dict[str, list[int]] = {}
+        fair, more = divmod(sum(held.values()) + len(numbers), len(held))
         rest = list(numbers)
+        shares: dict[str, list[int]] = {}
         for i, address in enumerate(held):
-            fair = -(-total // len(held)) if i < total % len(held) else total // len(held)
-            take = min(len(rest), max(0, fair - held[address]))
+            take = max(0, fair + (i < more) - held[address])
             if i == len(held) - 1:
                 take = len(rest)
-            if take:
-                shares[address], rest = rest[:take], rest[take:]
+            if rest[:take]:
+                shares[address] = rest[:take]
+                rest = rest[take:]
         return shares
-
-    def _workers(self) -> dict[str, int]:
-        """Return the addresses of the workers that are alive, and their threads."""
-        end = time.monotonic() + self.waits.workers
-        while True:
-            workers = connected(self.client)
-            if workers:
-                return workers
-            if time.monotonic() > end:
-                raise ClusterError(f"no worker for {self.waits.workers:g} seconds")
-            time.sleep(min(0.1, self.waits.look))
 
     def _start(self, addresses: Iterable[str]) -> set[str]:
         """Start a host on each of these workers that has none; return those that were lost."""
         starting = {
             address: self.client.submit(
-                self._actor,
-                *self._args,
+                WorkerHost,
+                len(self._blocks),
+                self._settings,
                 actor=True,
                 workers=[address],
                 allow_other_workers=False,
@@ -123,15 +137,13 @@ class Placement:
             self._hosts[address] = _Actor(starting[address], actor)
         return lost
 
-    def ask(
-        self, method: str, questions: dict[str, tuple[Any, ...]]
-    ) -> tuple[dict[str, Any], set[str]]:
+    def ask(self, method: str, questions: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
         """Call a method of hosts, all at once; return the answers and the lost workers."""
         asked: dict[str, Any] = {}
         lost: set[str] = set()
-        for address, args in questions.items():
+        for address, question in questions.items():
             try:
-                asked[address] = getattr(self._hosts[address].actor, method)(*args)
+                asked[address] = getattr(self._hosts[address].actor, method)(question)
             except RuntimeError:
                 # Dask's word for an actor whose worker is gone.
                 lost.add(address)
@@ -168,16 +180,8 @@ class Placement:
         return address not in connected(self.client)
 
 
-@dataclass
-class _Actor:
-    """An actor, and the future without which the cluster would drop it."""
-
-    future: Any
-    actor: Any
-
-
 def awaited(future: Any, seconds: float) -> Any:
-    """Return what a future of Dask gives."""
+    """Return what a future of Dask gives; raise a TimeoutError if it is not there in time."""
     try:
         return future.result(timeout=seconds)
     except UnboundLocalError as error:
@@ -209,3 +213,13 @@ def connected(client: Any) -> dict[str, int]:
         return dict(client.nthreads())
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise ClusterError(f"the scheduler does not answer: {error}") from error
+
+
+def workers_of(client: Any, waits: Patience) -> dict[str, int]:
+    """Return the workers of a client's cluster, with their threads, once there is one."""
+    end = time.monotonic() + waits.workers
+    while not (workers := connected(client)):
+        if time.monotonic() > end:
+            raise ClusterError(f"no worker for {waits.workers:g} seconds")
+        time.sleep(min(0.1, waits.look))
+    return workers

@@ -4,7 +4,6 @@ import io
 import time
 
 import pytest
-from numba.core import event
 
 from visionshare.machine.progress import Progress, shown, stage, track
 
@@ -121,24 +120,3 @@ def test_an_error_ends_the_task():
             clock.now = 3
             advance(1)
     assert file.getvalue() == "writing, 50 % (1/2), 3 s, about 3 s left\n"
-
-
-def test_a_compilation_is_told_of():
-    clock, file = Clock(), io.StringIO()
-    with Progress(file, every=5, clock=clock), stage("features", 3) as advance:
-
-        def step():
-            clock.now += 5
-            advance(1)
-
-        step()
-        # What `numba.njit` calls around a compilation, and to load what is in its cache.
-        with event.trigger_event("numba:compile"):
-            step()
-        step()
-    first, second, third = file.getvalue().splitlines()
-    assert first == "features, 33 % (1/3), 5 s, about 10 s left"
-    assert second == "features (compiling, only this once), 66 % (2/3), 10 s, about 5 s left"
-    assert third == "features, 100 % (3/3), 15 s, about 0 s left"
-    # Nobody listens any more.
-    assert not event._registered["numba:compile"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import check_array
 
 from visionshare.class_labels import checked_classes, quoted
 from visionshare.columns import Columns
@@ -62,9 +62,7 @@ def example_weights(
     sample_weight: np.ndarray | None, y: np.ndarray, class_weight: Any = None
 ) -> np.ndarray:
     """Return the examples' weights (m,), float64, at least 0 and one of them above."""
-    omega: np.ndarray = _check_sample_weight(
-        sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    omega = _checked_weights(sample_weight, len(y))
     check_range("sample_weight", peak_of(omega), _LEAST_WEIGHT, _LARGEST_WEIGHT)
     if class_weight is not None:
         classes, number = np.unique(y, return_inverse=True)
@@ -79,4 +77,20 @@ def example_weights(
         check_range("class_weight", peak_of(omega), _LEAST_WEIGHT, _LARGEST_WEIGHT)
     if not omega.sum() > 0:
         raise InputError("sample_weight", "all zero", "weights of which one is above 0")
+    return omega
+
+
+def _checked_weights(sample_weight: Any, m: int) -> np.ndarray:
+    """Return weights of m examples, float64, at least 0; 1 where none are given."""
+    if sample_weight is None:
+        return np.ones(m)
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(m, sample_weight)
+    omega: np.ndarray = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
+    )
+    if omega.shape != (m,):
+        raise InputError("sample_weight", omega.shape, f"one weight for each of {m} examples")
+    if (omega < 0).any():
+        raise InputError("sample_weight", float(omega.min()), "weights of at least 0")
     return omega

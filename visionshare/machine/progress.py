@@ -61,46 +61,6 @@ def _duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-class _Compilations:
-    """Counts the kernels that numba compiles now, once it is imported."""
-
-    def __init__(self) -> None:
-        self._active = 0
-        self._listener: Any = None
-
-    def are_active(self) -> bool:
-        """Return whether a kernel is being compiled."""
-        self._listen()
-        return self._active > 0
-
-    def close(self) -> None:
-        """Stop to count."""
-        if self._listener is not None:
-            sys.modules["numba.core.event"].unregister(_COMPILE, self._listener)
-            self._listener = None
-
-    def _listen(self) -> None:
-        event: Any = sys.modules.get("numba.core.event")
-        if self._listener is not None or not hasattr(event, "register"):
-            return
-
-        class Listener(event.Listener):
-            """Tells of compilations that begin and end."""
-
-            def on_start(listener, _: Any) -> None:
-                self._active += 1
-
-            def on_end(listener, _: Any) -> None:
-                # One that had begun before is not known.
-                self._active = max(0, self._active - 1)
-
-        self._listener = Listener()
-        event.register(_COMPILE, self._listener)
-
-
-_COMPILE = "numba:compile"
-
-
 class Progress:
     """Shows the stages and loops of what runs inside of a ``with`` block."""
 
@@ -121,7 +81,6 @@ class Progress:
         self._ticker: threading.Thread | None = None
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._compilations = _Compilations()
         self._last = self._clock()
 
     def __enter__(self) -> Progress:
@@ -133,7 +92,6 @@ class Progress:
         self._ended.set()
         if self._ticker is not None:
             self._ticker.join()
-        self._compilations.close()
         self._close_bar()
 
     def _tick(self) -> None:
@@ -174,8 +132,7 @@ class Progress:
 
     def _path(self) -> str:
         """Return the labels of the tasks, outermost first, each once."""
-        path = ": ".join(dict.fromkeys(task.label for task in self._tasks))
-        return f"{path} (compiling, only this once)" if self._compilations.are_active() else path
+        return ": ".join(dict.fromkeys(task.label for task in self._tasks))
 
     def _renew_bar(self) -> None:
         """On a terminal, show a bar of what is counted now."""

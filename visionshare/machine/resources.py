@@ -82,14 +82,22 @@ def _library(controller: Any, openmp: bool) -> _Library:
     # Threadpoolctl ignores all Python threads but the first that set a number, as they would
     # disturb each other. Here callers are counted under a lock. OpenBLAS's own functions, without
     # threadpoolctl's search for them in each call, take a third of the time of the whole limit.
-    symbol = getattr(controller, "_get_symbol", None)
-    if controller.internal_api == "openblas" and not openmp and symbol is not None:
-        get = symbol("openblas_get_num_threads")
-        put = symbol("openblas_set_num_threads")
+    if controller.internal_api == "openblas" and not openmp:
+        get = _openblas_function(controller.dynlib, "openblas_get_num_threads")
+        put = _openblas_function(controller.dynlib, "openblas_set_num_threads")
         if get is not None and put is not None:
             return _Library(controller.filepath, get, put)
-    put = getattr(controller, "_real_set_num_threads", controller.set_num_threads)
-    return _Library(controller.filepath, controller.get_num_threads, put)
+    return _Library(controller.filepath, controller.get_num_threads, controller.set_num_threads)
+
+
+def _openblas_function(library: Any, name: str) -> Callable[..., Any] | None:
+    """Return a function of OpenBLAS by one of the names that its builds give it."""
+    for prefix in ("", "scipy_"):
+        for suffix in ("", "64_", "_64"):
+            function: Callable[..., Any] | None = getattr(library, prefix + name + suffix, None)
+            if function is not None:
+                return function
+    return None
 
 
 class _OneThread:

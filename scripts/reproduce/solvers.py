@@ -112,7 +112,7 @@ def problem_of(X: np.ndarray, y: np.ndarray, alpha: float) -> TaskProblem:
     k = int(y.max()) + 1
     targets = class_targets(y, np.ones(len(y)), k)
     loss = make_task_loss("squared_hinge")
-    problem = TaskProblem(targets.blocks, k, loss, GroupNorm(1), alpha)
+    problem = TaskProblem([targets.block], k, loss, GroupNorm(1), alpha)
     for column in X.T:
         problem.append(column[None])
     return problem

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from visionshare import DaskShareBoost, PatchTemplates, ShareBoost
+from visionshare import PatchTemplates, ShareBoost
 from visionshare.cli.main import main
 from visionshare.distributed import DistributedColumns, PartitionedColumns, cluster_client
 from visionshare.distributed.worker_parts import awaited, tells_of_loss
@@ -54,7 +53,7 @@ def test_a_cluster_learns_the_bits_of_one_process(client, digits, local):
         _same(model, local)
         assert np.array_equal(model.predict(columns), model.predict(X))
         _same(pickle.loads(pickle.dumps(model)), local)
-        with pytest.raises(InputError, match="to_local"):
+        with pytest.raises(InputError, match="columns of a cluster"):
             pickle.dumps(columns)
 
 
@@ -114,19 +113,11 @@ def test_what_is_no_client_is_refused(digits):
         DistributedColumns.from_array(digits[0], object())
 
 
-def test_the_estimator_takes_dask_arrays(client, digits, local):
+def test_columns_of_a_dask_array_are_its_chunks(client, digits, local):
     X, y = digits
-    chunks, labels = da.from_array(X, chunks=(100, 64)), da.from_array(y, chunks=250)
-    model = DaskShareBoost(4, criterion="orthogonal", client=client).fit(chunks, labels)
-    _same(model, local)
-    assert model.client_ is client
-    assert np.array_equal(model.predict(chunks).compute(), local.predict(X))
-    assert np.array_equal(model.predict_proba(chunks).compute(), local.predict_proba(X))
-    plain = model.to_local()
-    assert type(plain) is ShareBoost
-    assert np.array_equal(plain.predict(X), local.predict(X))
-    assert pickle.loads(pickle.dumps(model)).client is None
-    assert clone(model).client is client
+    chunks = da.from_array(X, chunks=(100, 64))
+    with DistributedColumns.from_array(chunks, client) as columns:
+        _same(ShareBoost(4, criterion="orthogonal").fit(columns, y), local)
 
 
 def test_a_recipe_on_a_cluster_learns_what_its_partitions_do(client, tmp_path):

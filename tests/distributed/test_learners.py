@@ -97,10 +97,6 @@ def test_what_needs_examples_in_one_place_is_refused(data):
     columns = PartitionedColumns.from_array(X, partitions=3)
     with pytest.raises(InputError, match="solver"):
         GroupFeatureClassifier(solver="admm").fit(columns, y)
-    with pytest.raises(InputError, match="template"):
-        StructuralBoostingClassifier(template="parallel").fit(columns, y)
-    with pytest.raises(InputError, match="tasks"):
-        GroupFeatureClassifier().fit(columns, y > 0, tasks=y)
     with pytest.raises(InputError, match="search"):
         GreedyTL(search="screened").fit(columns, y)
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from visionshare import ShareBoost, StructuralBoostingClassifier
+from visionshare import GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
@@ -25,7 +25,7 @@ from visionshare.search import (
     RandomSubset,
     Screened,
 )
-from visionshare.solvers import GradBoost, Newton
+from visionshare.solvers import Fista, Newton
 
 SMALL = {
     "forward_greedy": {"rounds": 10},
@@ -151,13 +151,6 @@ def test_a_search_by_cost_may_hold_an_object(data):
     assert_array_equal(objects.coef_, named.coef_)
 
 
-def test_a_solver_may_be_a_class_with_settings(data):
-    solver = partial(GradBoost, template="parallel")
-    model = StructuralBoostingClassifier(alpha=8.0, solver=solver, rounds=4).fit(*data)
-    named = StructuralBoostingClassifier(alpha=8.0, template="parallel", rounds=4).fit(*data)
-    assert_array_equal(model.coef_, named.coef_)
-
-
 @pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest"}))
 def test_one_against_rest_takes_any_classifier(name, data):
     X, y = data
@@ -183,3 +176,13 @@ def test_one_against_rest_needs_weight_in_every_class(data):
     X, y = data
     with pytest.raises(InputError, match=r"^sample_weight: got \"no weight of the class 'b'\""):
         classifier_class("one_against_rest")(2).fit(X, y, (y != "b").astype(float))
+
+
+def test_a_solver_may_be_a_class_with_settings():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 8)), np.arange(90) % 3
+    X[np.arange(90), y] += 2
+    settings = {"alpha": 8.0, "rounds": 4, "n_entering": 3}
+    made = GroupFeatureClassifier(solver=partial(Fista, as_published=True), **settings).fit(X, y)
+    named = GroupFeatureClassifier(solver="fista", **settings).fit(X, y)
+    assert_allclose(made.coef_, named.coef_, atol=1e-3)

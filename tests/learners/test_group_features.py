@@ -1,7 +1,6 @@
 """GrFL: optimality, the loop, tasks, scikit-learn's checks and the compact classifier."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -22,8 +21,6 @@ from visionshare import (
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.draws import Draws
-from visionshare.learners.rounds import task_weights
-from visionshare.solvers import Admm
 from visionshare.store import DrawnColumns
 from visionshare.testing import check_learner
 
@@ -225,35 +222,6 @@ def _tasks(seed=0, m=400):
     return X, f, np.array(["a", "b", "c"])[task]
 
 
-def test_tasks_share_what_is_common():
-    X, f, tasks = _tasks()
-    model = GroupFeatureRegressor(q=1, alpha=2.0, shared_alpha=3.0).fit(X, f, tasks=tasks)
-    weights = task_weights(model.history_[-1])
-    order = {int(j): i for i, j in enumerate(model.support_)}
-    assert weights.shared[order[0]] > 1
-    assert np.abs(weights.W[order[0]]).max() < 0.1 * weights.shared[order[0]]
-    for t in range(3):
-        row = weights.W[order[1 + t]]
-        assert row[t] > 1
-        assert np.abs(np.delete(row, t)).max() < 0.1 * row[t]
-    assert np.corrcoef(model.predict(X, tasks), f)[0, 1] > 0.98
-
-
-def test_classes_of_tasks():
-    X, f, tasks = _tasks(1)
-    y = np.where(f > 1, "yes", "no")
-    model = GroupFeatureClassifier(alpha=1.0, shared_alpha=1.0).fit(X, y, tasks=tasks)
-    assert np.mean(model.predict(X, tasks) == y) > 0.95
-    assert model.predict_proba(X, tasks).shape == (len(X), 2)
-    for wrong in (None, tasks[:5], np.full(len(X), "d")):
-        with pytest.raises(InputError, match=r"^tasks: got"):
-            model.predict(X, wrong)
-    with pytest.raises(InputError, match=r"^y: got"):
-        GroupFeatureClassifier().fit(X, tasks, tasks=tasks)
-    with pytest.raises(InputError, match=r"^tasks: got"):
-        model.to_classifier(Pixels().fit(X))
-
-
 def test_several_targets_at_once():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 20))
@@ -274,18 +242,6 @@ def test_a_stopped_run_resumes(tmp_path, digits):
     assert_allclose(resumed.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
     with pytest.raises(InputError, match=r"^checkpoint: got"):
         GroupFeatureClassifier(rounds=6, **{**settings, "alpha": 3.0}).fit(X, y)
-
-
-def test_a_run_of_other_tasks_is_another(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 10))
-    y = (X[:, 3] > 0) ^ (np.arange(120) >= 60)
-    model = GroupFeatureClassifier(alpha=0.5, rounds=3, checkpoint=tmp_path / "rounds")
-    tasks = np.repeat([0, 1], [30, 90])
-    first = model.fit(X, y, tasks=tasks).support_
-    assert_array_equal(model.fit(X, y, tasks=np.where(tasks == 0, "a", "b")).support_, first)
-    with pytest.raises(InputError, match=r"^checkpoint: got"):
-        model.fit(X, y, tasks=np.repeat([0, 1], [90, 30]))
 
 
 def test_a_run_from_other_shared_weights_is_another(tmp_path):
@@ -346,44 +302,6 @@ def _two_tasks(seed=0, m=160, d=15):
 FINE = {"tol": 1e-8, "refit_tol": 1e-9, "max_iter": 20000, "n_entering": 15}
 
 
-@pytest.mark.parametrize("q", [1.5, 2.0])
-def test_a_norm_in_each_task_is_a_problem_for_each_task(q):
-    X, y, tasks = _two_tasks()
-    settings = {"q": q, "alpha": 4.0, "loss": "logistic", "scaling": "none", **FINE}
-    joint = GroupFeatureClassifier(grouping="feature_task", **settings).fit(X, y, tasks=tasks)
-    total = 0.0
-    for t in (0, 1):
-        alone = GroupFeatureClassifier(**settings).fit(X[tasks == t], y[tasks == t])
-        weights = np.zeros(15)
-        weights[joint.support_] = joint.coef_[t]
-        expected = np.zeros(15)
-        expected[alone.support_] = alone.coef_[0]
-        assert_allclose(weights, expected, atol=1e-5)
-        total += alone.history_[-1].value
-    assert_allclose(joint.history_[-1].value, total, rtol=1e-9)
-
-
-def test_all_weights_of_a_task_may_have_one_norm():
-    X, y, tasks = _two_tasks()
-    settings = {"alpha": 6.0, "loss": "logistic", "scaling": "none", **FINE}
-    joint = GroupFeatureClassifier(grouping="task", **settings).fit(X, y, tasks=tasks)
-    assert len(joint.support_) == 15
-    signs = 2.0 * y - 1
-    value = np.logaddexp(0, -signs * joint.decision_function(X, tasks)).sum()
-    value += 6.0 * np.linalg.norm(joint.coef_, axis=1).sum()
-    assert_allclose(joint.history_[-1].value, value, rtol=1e-9)
-    # At the optimum the gradient of each task is λ w/‖w‖.
-    for t in (0, 1):
-        rows = tasks == t
-        scores = X[rows][:, joint.support_] @ joint.coef_[t] + joint.intercept_[t]
-        residual = -signs[rows] / (1 + np.exp(signs[rows] * scores))
-        gradient = X[rows][:, joint.support_].T @ residual
-        unit = joint.coef_[t] / np.linalg.norm(joint.coef_[t])
-        assert_allclose(gradient, -6.0 * unit, atol=1e-3)
-    with pytest.raises(InputError, match=r"^q: got 3.0"):
-        GroupFeatureClassifier(grouping="task", q=3.0).check_parameters()
-
-
 @pytest.mark.parametrize("settings", [{}, {"search": "random", "search_options": {"n": 30}}])
 def test_one_norm_of_all_weights_lets_enough_enter_at_once(digits, settings):
     X, y, _, _ = digits
@@ -412,21 +330,6 @@ def test_one_norm_of_all_weights_has_a_largest_alpha():
     assert_allclose(model.history_[-1].value, found.fun, rtol=1e-6)
 
 
-def test_a_task_wakes_by_columns_that_no_other_task_has():
-    X, y, tasks = _two_tasks(d=12)
-    X[tasks == 0, 6:] = X[tasks == 1, :6] = 0
-    y = np.where(tasks == 0, X[:, 2], X[:, 6:].sum(axis=1)) > 0
-    settings = {"grouping": "task", "alpha": 12.0, "loss": "logistic", "scaling": "none"}
-    total = 0.0
-    for t in (0, 1):
-        alone = GroupFeatureClassifier(n_entering=12, **settings).fit(X[tasks == t], y[tasks == t])
-        assert len(alone.support_) == 6
-        total += alone.history_[-1].value
-    joint = GroupFeatureClassifier(**settings).fit(X, y, tasks=tasks)
-    assert len(joint.support_) == 12
-    assert_allclose(joint.history_[-1].value, total, rtol=1e-6)
-
-
 def test_shared_weights_need_no_weights_of_tasks(digits):
     X, y, _, _ = digits
     settings = {"alpha": 1e6, "shared_alpha": 0.5, "loss": "logistic"}
@@ -434,33 +337,3 @@ def test_shared_weights_need_no_weights_of_tasks(digits):
     same = GroupFeatureClassifier(**settings).fit(X, y > 4)
     assert_allclose(one.history_[-1].value, same.history_[-1].value, rtol=1e-6)
     assert len(one.support_) > 0
-
-
-@pytest.mark.parametrize("scaling", ["unit_norm", "unit_variance", "max_abs"])
-def test_columns_may_be_scaled_in_each_task(scaling):
-    X, y, tasks = _two_tasks()
-    settings = {"alpha": 2.0, "loss": "logistic", "q": 1.0, **FINE}
-    if scaling == "unit_variance":
-        settings["alpha"] = 15.0
-    joint = GroupFeatureClassifier(scaling=scaling, scaling_per_task=True, **settings)
-    joint.fit(X, y, tasks=tasks)
-    scores = joint.decision_function(X, tasks)
-    for t in (0, 1):
-        # ℓ1 leaves the tasks apart: each is a problem of its own, scaled on its own examples.
-        rows = tasks == t
-        alone = GroupFeatureClassifier(scaling=scaling, **settings).fit(X[rows], y[rows])
-        assert 0 < len(alone.support_) < 15
-        assert_allclose(scores[rows], alone.decision_function(X[rows]), atol=1e-4)
-    with pytest.raises(InputError, match=r"^scaling_per_task: got True"):
-        joint.fit(X, y)
-
-
-def test_the_published_admm_ends_at_the_same_optimum():
-    X, y, tasks = _two_tasks()
-    settings = {"alpha": 1.0, "shared_alpha": 2.0, "rounds": 30, "refit_tol": 1e-6}
-    published = GroupFeatureClassifier(
-        solver=partial(Admm, as_published=True), max_iter=20000, **settings
-    ).fit(X, y, tasks=tasks)
-    ours = GroupFeatureClassifier(**settings).fit(X, y, tasks=tasks)
-    assert_allclose(published.history_[-1].value, ours.history_[-1].value, rtol=1e-6)
-    assert_array_equal(np.sort(published.support_), np.sort(ours.support_))

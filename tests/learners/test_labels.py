@@ -170,8 +170,6 @@ def test_what_labels_exclude_is_refused(labels):
     X, Y = labels
     with pytest.raises(InputError, match=r"^class_weight: got 'balanced'"):
         GroupFeatureClassifier(class_weight="balanced").fit(X, Y)
-    with pytest.raises(InputError, match=r"^tasks: got"):
-        GroupFeatureClassifier().fit(X, Y, tasks=np.zeros(200))
 
 
 def test_scikit_learn_scores_labels(labels):

@@ -11,7 +11,6 @@ from sklearn.utils import get_tags
 from visionshare import (
     GreedyTL,
     GroupFeatureClassifier,
-    JointBoost,
     OneAgainstRest,
     ShareBoost,
 )
@@ -46,25 +45,10 @@ def _classes(seed=0):
     return X, np.array(["a", "b", "c"])[np.arange(150) % 3], rng.integers(0, 3, 150).astype(float)
 
 
-def _source(X):
-    return X[:, 0] - X[:, 1]
-
-
-@pytest.mark.parametrize("learner", ["jointboost", GreedyTL(sources=[_source], tol=0)])
-def test_templates_that_make_columns_get_the_array(learner):
-    X, y, omega = _classes()
-    model = OneAgainstRest(3, learner).fit(X, y, omega)
-    scores = model.decision_function(X)
-    for t, name in enumerate(model.classes_):
-        alone = JointBoost(3) if learner == "jointboost" else clone(learner).set_params(rounds=3)
-        alone.fit(X, y == name, omega)
-        assert_allclose(scores[:, t], alone.decision_function(X), rtol=1e-9, atol=1e-12)
-        assert_allclose(model.learners_[t].decision_function(X), scores[:, t], atol=1e-9)
-    assert model.score(X, y) > 0.6
-    assert model.path_[-1].n_features == len(model.support_)
-    if learner != "jointboost":
-        assert 20 in model.support_
-        assert any(one.chosen_sources_ for one in model.learners_)
+@pytest.mark.parametrize("learner", ["jointboost", GreedyTL(sources=[len])])
+def test_templates_that_make_columns_are_refused(learner):
+    with pytest.raises(InputError, match=r"^learner: got"):
+        OneAgainstRest(3, learner).check_parameters()
 
 
 @pytest.mark.parametrize("kind", [csr_array, csc_matrix])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import LogisticRegression
@@ -275,18 +275,6 @@ def test_products_are_induced():
     assert model.score(columns, y) > 0.9
 
 
-def test_tasks_are_learned_together():
-    rng = np.random.default_rng(1)
-    X, tasks = rng.normal(size=(300, 10)), rng.integers(0, 3, 300)
-    y = X[:, 2] + 0.3 * rng.normal(size=300) > 0.2 * tasks
-    for solver, penalty in (("adaboost", "l1/linf"), ("gradboost", "l1/l2")):
-        model = StructuralBoostingClassifier(
-            "logistic", solver=solver, penalty=penalty, alpha=20.0
-        ).fit(X, y, tasks=tasks)
-        assert_array_equal(model.support_, [2])
-        assert np.mean(model.predict(X, tasks) == y) > 0.85
-
-
 def test_weights_of_examples_count_as_repetitions():
     X, y = _classes(m=40)
     omega = np.random.default_rng(2).integers(0, 4, 40)
@@ -299,33 +287,12 @@ def test_weights_of_examples_count_as_repetitions():
         assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
 
 
-TEMPLATES = ["parallel", np.ones(12), np.eye(12), lambda X: 1 / (1 + np.abs(X).max(axis=1))]
-
-
-@pytest.mark.parametrize("template", TEMPLATES, ids=["parallel", "ones", "eye", "function"])
-@pytest.mark.parametrize(("solver", "penalty"), [("adaboost", "l1/linf"), ("gradboost", "l1/l2")])
-def test_every_template_reaches_the_same_optimum(solver, penalty, template):
-    X, y = _classes()
-    settings = {"solver": solver, "penalty": penalty, "alpha": 6.0, "calibrate": False}
-    settings |= {"refit_tol": 1e-6, "tol": 1e-6, "max_iter": 20000}
-    plain = StructuralBoostingClassifier(**settings).fit(X, y)
-    other = StructuralBoostingClassifier(template=template, **settings).fit(X, y)
-    assert_allclose(other.history_[-1].value, plain.history_[-1].value, rtol=1e-7)
-
-
-def test_templates_that_leave_a_column_out_are_refused():
-    X, y = _classes()
-    for template in (np.zeros(12), -np.ones(12), lambda X: np.ones((2, 1))):
-        with pytest.raises(InputError, match=r"^template: got"):
-            StructuralBoostingClassifier(template=template).fit(X, y)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("loss", "hinge"), ("penalty", "l2"), ("alpha", None), ("alpha", 0),
         ("solver", "x"), ("corrective", "no"), ("calibrate", 1.0), ("criterion", "gradient"),
-        ("template", "other"), ("template", 3), ("n_entering", 0), ("rounds", 0),
+        ("n_entering", 0), ("rounds", 0),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):

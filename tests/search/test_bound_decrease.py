@@ -25,7 +25,7 @@ def _state(penalty, groups=None, alpha=4.0, d=12):
     columns.fit_scaling("none")
     targets = coupled_targets(y, omega, 3)
     problem = TaskProblem(
-        targets.blocks, 3, Multinomial(targets.classes), make_norm(penalty), alpha
+        [targets.block], 3, Multinomial(targets.classes), make_norm(penalty), alpha
     )
     block, start = problem.blocks[0], problem.empty()
     z = problem.slack(block, start)

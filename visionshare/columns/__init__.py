@@ -1,16 +1,14 @@
 """Columns: a matrix of examples by features that is only ever asked for columns.
 
 :class:`Columns` is what learners and searches work on, :class:`ArrayColumns` has all values in
-memory, :class:`SparseColumns` those that are not zero, and :class:`TaskScaledColumns` scales others
-in each task. Others are in `visionshare.store` (on
-disk; random draws) and in the folders of families whose columns are computed from something
-smaller (anchors, stumps, monomials).
+memory, :class:`SparseColumns` those that are not zero. Others are in `visionshare.store` (on disk;
+random draws) and in the folders of families whose columns are computed from something smaller
+(anchors, stumps, monomials).
 """
 
 from visionshare.columns.arrays import ArrayColumns
 from visionshare.columns.base import Columns, Span
-from visionshare.columns.per_task import TaskScaledColumns
 from visionshare.columns.sparse import SparseColumns
 from visionshare.columns.totals import Totals
 
-__all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns", "TaskScaledColumns", "Totals"]
+__all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns", "Totals"]

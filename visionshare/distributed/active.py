@@ -32,8 +32,13 @@ class PartitionedActive(ActiveSet):
         n_classes: int,
         dtype: np.dtype,
     ) -> None:
-        self.m, self.k, self.n, self.dtype = len(y), n_classes, 0, np.dtype(dtype)
-        self.y, self.omega, self.executor = y, omega, None
+        self.m = len(y)
+        self.k = n_classes
+        self.n = 0
+        self.dtype = np.dtype(dtype)
+        self.y = y
+        self.omega = omega
+        self.executor = None
         self._engine = engine
         self._local = engine.rows(
             _local_set,

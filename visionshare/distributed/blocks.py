@@ -17,7 +17,8 @@ __all__ = ["ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "bounds_of", "
 # Of a process's bound: what a partition on disk may hold in memory.
 _OF_STORE = 8
 # So many partitions, where nobody says another number; more where each would have more rows.
-_PARTITIONS, _ROWS = 16, 1 << 16
+_PARTITIONS = 16
+_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class ImageBlock:
 
     def load(self, host: Any) -> Columns:
         """Return the features of the images: evaluated, or in shards where memory has no room."""
-        family, dtype = host.settings.family, host.settings.dtype
+        family = host.settings.family
+        dtype = host.settings.dtype
         size = len(self.images) * family.n_features_ * np.dtype(dtype).itemsize
         left = host.memory_left()
         if left is None or size <= left:

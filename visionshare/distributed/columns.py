@@ -60,7 +60,8 @@ class PartitionedColumns(Columns):
     def __init__(self, engine: Engine, d: int, settings: ColumnSettings, n_jobs: int = 1) -> None:
         family = settings.family
         groups = None if family is None else family.groups
-        self._engine, self._family = engine, family
+        self._engine = engine
+        self._family = family
         super().__init__((int(engine.bounds[-1]), d), settings.dtype, groups, n_jobs)
 
     @classmethod
@@ -339,7 +340,7 @@ class DistributedColumns(PartitionedColumns):
         self.close()
 
     def __reduce__(self) -> Any:
-        raise InputError("columns", "columns of a cluster", "a learner without them, or to_local()")
+        raise InputError("columns", "columns of a cluster", "a learner without them")
 
 
 def _bytes(memory: str | int | None) -> int | None:

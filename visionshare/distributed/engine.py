@@ -27,7 +27,8 @@ class Record:
     """A request, what it was made from, and what has changed its result since."""
 
     def __init__(self, request: Request, sources: Sequence[Record]) -> None:
-        self.request, self.sources = request, list(sources)
+        self.request = request
+        self.sources = list(sources)
         self.changes: list[Record] = []
 
 
@@ -38,7 +39,9 @@ class PartitionedRows:
     __array_ufunc__ = None
 
     def __init__(self, engine: Engine, record: Record, shape: tuple[int, ...] | None) -> None:
-        self.engine, self.record, self.shape = engine, record, shape
+        self.engine = engine
+        self.record = record
+        self.shape = shape
 
     def __add__(self, other: PartitionedRows) -> PartitionedRows:
         return self.engine.rows(operator.add, self, other, shape=self.shape)
@@ -83,7 +86,8 @@ class Engine(ABC):
     ) -> PartitionedRows:
         """Return what a function gives in each partition; it is called when it is needed."""
         record = self._recorded(ROWS, function, args)
-        rows, number = PartitionedRows(self, record, shape), record.request.number
+        rows = PartitionedRows(self, record, shape)
+        number = record.request.number
         self._living[number] = record
         self._pending.append(record)
         weakref.finalize(rows, self._free, number).atexit = False
@@ -112,12 +116,15 @@ class Engine(ABC):
     def total(self, function: Callable[..., Any], *args: Any, how: str = "sum") -> Any:
         """Return the sum (or "max") over the partitions of what a function gives."""
         pending = self._needed([*self._pending, self._recorded(how, function, args)])
-        freed, self._pending, self._freed = self._freed, [], []
+        freed = self._freed
+        self._pending = []
+        self._freed = []
         try:
             nodes = self._execute(pending, freed)
         except BaseException:
             # The next total asks again; partitions skip what they have done of it.
-            self._pending, self._freed = pending[:-1] + self._pending, freed + self._freed
+            self._pending = pending[:-1] + self._pending
+            self._freed = freed + self._freed
             raise
         return root(nodes, self.n, JOINS[how])
 

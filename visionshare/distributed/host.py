@@ -18,7 +18,8 @@ from visionshare.machine.resources import thread_limit
 __all__ = ["CHANGE", "DATA", "ROWS", "THREADS", "Host", "Missing", "PerPart", "Request", "Slot"]
 
 # Kinds of requests besides the names of joins: keep the result, or keep none.
-ROWS, CHANGE = "rows", "change"
+ROWS = "rows"
+CHANGE = "change"
 # The slot of a partition's data.
 DATA = 0
 # Of a process's bound: what columns in memory may take.
@@ -72,7 +73,8 @@ class Host:
     """Partitions of one process."""
 
     def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
-        self.settings, self._n = settings, n
+        self.settings = settings
+        self._n = n
         self.n_jobs, self.folder = _of_worker() if n_jobs is None else (n_jobs, None)
         self._slots: dict[int, dict[int, Any]] = {}
         # The last request of each partition that left or changed something.
@@ -116,7 +118,8 @@ class Host:
         return joined(nodes, self._n, JOINS[kind]) if kind in JOINS else {}
 
     def _carry_out(self, number: int, requests: Sequence[Request]) -> Any:
-        slots, result = self._slots[number], None
+        slots = self._slots[number]
+        result = None
         slots[DATA].n_jobs = self.n_jobs
         for request in requests:
             # What leaves or changes something is carried out once: where an earlier call failed or

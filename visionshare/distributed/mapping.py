@@ -24,7 +24,8 @@ class ClusterMap:
     """Calls a function on workers: the results come in order, each exactly once."""
 
     def __init__(self, client: Any, waits: Patience | None = None) -> None:
-        self.client, self.waits = client, waits or Patience()
+        self.client = client
+        self.waits = waits or Patience()
 
     def __call__(
         self,
@@ -35,7 +36,8 @@ class ClusterMap:
     ) -> Iterator[Result]:
         """Yield ``function(make(*arguments), item)`` for each item."""
         shared = self.client.submit(make, *arguments, pure=False)
-        remaining, pending = iter(items), deque[Any]()
+        remaining = iter(items)
+        pending = deque[Any]()
         try:
             while True:
                 room = _AHEAD * sum(workers_of(self.client, self.waits).values()) - len(pending)

@@ -86,7 +86,8 @@ def blocks_of(
         ]
         sizes = together.chunks[0]
     elif isinstance(values, (list, tuple)) and values and hasattr(values[0], "__dask_graph__"):
-        delayed, sizes = list(values), (np.nan,)
+        delayed = list(values)
+        sizes = (np.nan,)
     else:
         table = np.asarray(values)
         bounds = partition_bounds(len(table), partitions)

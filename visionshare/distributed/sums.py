@@ -39,10 +39,12 @@ def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> d
     {(1, 0): 3, (0, 3): 8, (2, 1): 16}
     """
     nodes = dict(nodes)
-    level, width = 0, n
+    level = 0
+    width = n
     while width > 1:
         for index in range(0, width, 2):
-            left, right = (level, index), (level, index + 1)
+            left = (level, index)
+            right = (level, index + 1)
             if index + 1 == width and left in nodes:
                 nodes[level + 1, index // 2] = nodes.pop(left)
             elif left in nodes and right in nodes:

@@ -118,7 +118,8 @@ class PartitionedTasks(TaskProblem):
     def append(
         self, new: Any, sizes: Sequence[int] | None = None, ids: np.ndarray | None = None
     ) -> None:
-        g, first = new.shape[0], self.n
+        g = new.shape[0]
+        first = self.n
         self._sizes.extend([g] if sizes is None else sizes)
         self.ids = np.append(self.ids, np.arange(first, first + g) if ids is None else ids)
         self.n += g
@@ -129,7 +130,8 @@ class PartitionedTasks(TaskProblem):
         parts = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
         positions = np.concatenate([np.empty(0, np.int64), *parts])
         self._sizes = [self._sizes[g] for g in groups]
-        self.n, self.ids = len(positions), self.ids[positions]
+        self.n = len(positions)
+        self.ids = self.ids[positions]
         self.removals += 1
         self._engine.change(self._local, TaskProblem.keep, groups)
         return positions

@@ -19,7 +19,8 @@ def warm_workers(client: Any) -> None:
     from distributed import WorkerPlugin
 
     class WarmKernels(WorkerPlugin):
-        name, idempotent = _NAME, True
+        name = _NAME
+        idempotent = True
 
         def setup(self, worker: Any) -> None:
             # In a thread of its own: a worker that starts must answer its scheduler.

@@ -57,8 +57,10 @@ class WorkerParts:
         settings: ColumnSettings,
         waits: Patience | None = None,
     ) -> None:
-        self.client, self.waits = client, waits or Patience()
-        self._blocks, self._settings = blocks, settings
+        self.client = client
+        self.waits = waits or Patience()
+        self._blocks = blocks
+        self._settings = settings
         self._hosts: dict[str, _Actor] = {}
         #: The worker's address of each part.
         self.place_of: dict[int, str] = {}

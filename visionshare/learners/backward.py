@@ -60,7 +60,8 @@ def backward_steps(
     validation: np.ndarray | None = None,
 ) -> Iterator[Round]:
     """Remove candidates one at a time, always the one whose removal costs least, down to one."""
-    left, W = list(history[-1].candidates), history[-1].W
+    left = list(history[-1].candidates)
+    W = history[-1].W
     while True:
         begun = time.perf_counter()
         positions = _weight_positions(pool, left)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.class_labels import label_array, renamed
@@ -30,6 +30,7 @@ from visionshare.learners.labels import (
     check_targets,
     entry_weights,
     finite_numbers,
+    has_columns,
     known_entries,
     label_signs,
 )
@@ -56,7 +57,7 @@ from visionshare.search import (
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Classifier", "Learner"]
+__all__ = ["Classifier", "Learner", "Regressor"]
 
 _FLOATS = (np.float64, np.float32)
 # Weights of a compact classifier, which has them in float32.
@@ -81,8 +82,7 @@ class Learner(BaseEstimator):
     # Whether a learner takes columns whose examples lie in several places, and sparse matrices.
     takes_partitions: ClassVar[bool] = False
     takes_sparse: ClassVar[bool] = False
-    # Whether the columns that it chooses among are made of those that it is given, see
-    # ``with_own_columns``.
+    # Whether the columns that it chooses among are made of those that it is given.
     makes_columns: bool = False
 
     def __sklearn_tags__(self) -> Any:
@@ -132,7 +132,8 @@ class Learner(BaseEstimator):
         """Return checked columns and targets; with ``targets`` these may have several columns."""
         sparse = ["csc", "csr"] if self.takes_sparse else False
         if isinstance(X, Columns):
-            y, m = np.asarray(y), X.shape[0]
+            y = np.asarray(y)
+            m = X.shape[0]
             if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
                 raise InputError("y", y.shape, f"one target for each of {m} examples")
             if numeric:
@@ -190,7 +191,8 @@ class Learner(BaseEstimator):
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, T) of a fitted learner."""
         check_is_fitted(self)
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        coef = np.atleast_2d(self.coef_)
+        intercept = np.atleast_1d(self.intercept_)
         if isinstance(X, Columns):
             X = X.moved_to(self.moved_) if self.moved_ else X
             return finite_scores(X.scores_of(self.support_, coef, intercept), "X")
@@ -210,6 +212,13 @@ class Classifier(ClassifierMixin, Learner):
     path_: tuple[PathStep, ...]
     # Number of labels, where an example may have several.
     n_labels_: int | None = None
+    takes_labels: ClassVar[bool] = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.takes_labels
+        tags.target_tags.multi_output = self.takes_labels
+        return tags
 
     def _examples(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
@@ -237,7 +246,8 @@ class Classifier(ClassifierMixin, Learner):
         signs = label_signs(filled, omega if omega.ndim == 2 else omega[:, None])
         self.n_labels_ = signs.shape[1]
         self.classes_ = np.arange(self.n_labels_)
-        self.path_, self.temperature_ = (), 1.0
+        self.path_ = ()
+        self.temperature_ = 1.0
         return columns, signs, omega
 
     def _training_temperature(self, examples: Examples) -> float:
@@ -310,3 +320,36 @@ class Classifier(ClassifierMixin, Learner):
         """Return metadata with the rates that the search went by: they repeat its choices."""
         rates = getattr(self, "rates_", None)
         return metadata if rates is None else {**metadata, "rates": rates}
+
+
+class Regressor(RegressorMixin, Learner):
+    """What regressors share: one target or several, some of whose entries may be missing."""
+
+    _flat: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _number_examples(
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[Columns, np.ndarray, np.ndarray]:
+        """Check the inputs of ``fit``; return columns, numbers (m, T) and weights."""
+        known = np.ones(1, bool)
+        if has_columns(y):
+            y, known = known_entries(y)
+        columns, y = self._columns(X, y, numeric=True, targets=True)
+        y = np.asarray(y, np.float64)
+        self._flat = y.ndim == 1
+        omega = entry_weights(example_weights(sample_weight, y), known)
+        return columns, y.reshape(len(y), -1), omega
+
+    def _take_weights(self, coef: np.ndarray, intercept: np.ndarray) -> None:
+        self.coef_ = coef[0] if self._flat else coef
+        self.intercept_ = float(intercept[0]) if self._flat else intercept
+
+    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return the targets, (m,) or (m, T)."""
+        scores = self._scores(X)
+        return scores[:, 0] if self._flat else scores

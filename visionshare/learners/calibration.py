@@ -34,7 +34,8 @@ def fit_temperature(
 ) -> float:
     """Return the T that minimizes the weighted log loss of softmax(scores / T)."""
     where = where or Totals()
-    y, omega = where.of_examples(y), where.of_examples(omega)
+    y = where.of_examples(y)
+    omega = where.of_examples(omega)
     weighed = where.each(_weighed, scores, y, omega, where.total(np.sum, omega))
     return _temperature(lambda inverse: where.total(_weighed_slope, weighed, inverse))
 
@@ -64,7 +65,8 @@ def _weight(active: ActiveSet) -> float:
 
 def _counted(active: ActiveSet, scores: np.ndarray, total: float) -> tuple[np.ndarray, ...]:
     """Return scores (k, n), classes and weights of the examples that count."""
-    flat, rows = scores if scores.ndim == 2 else active.flat(scores), active.weights > 0
+    flat = scores if scores.ndim == 2 else active.flat(scores)
+    rows = active.weights > 0
     Z = np.ascontiguousarray(flat[rows].T, dtype=np.float64)
     return Z, active.labels[rows], active.weights[rows] / total
 
@@ -83,7 +85,8 @@ def _slope(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, inverse: float) ->
 def _temperature(slope: Callable[[float], float]) -> float:
     from scipy.optimize import brentq
 
-    low, high = float(np.exp(-6.0)), float(np.exp(4.0))
+    low = float(np.exp(-6.0))
+    high = float(np.exp(4.0))
     if slope(low) >= 0:
         return 1 / low
     if slope(high) <= 0:
@@ -102,7 +105,8 @@ def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
     if (margin <= 0).any():
         return scores, y
     i = int(np.argmin(margin))
-    wrong, rival = scores[i].copy(), int(np.argmax(others[i]))
+    wrong = scores[i].copy()
+    rival = int(np.argmax(others[i]))
     wrong[[y[i], rival]] = wrong[[rival, y[i]]]
     return np.concatenate([scores, wrong[None]]), np.append(y, y[i])
 
@@ -139,7 +143,8 @@ def cross_fitted_scores(
     # The features stay as chosen on all examples; only the weights are refitted.
     n_folds = int(active.total(_largest_fold, folds, how="max")) + 1
     counts = active.total(_class_counts, folds, n_folds)
-    others, present = counts.sum(axis=0) - counts, counts.sum(axis=0) > 0
+    others = counts.sum(axis=0) - counts
+    present = counts.sum(axis=0) > 0
     if not counts.any(axis=1).all() or not ((others > 0) == present).all():
         return None
     scores: np.ndarray = active.each(_no_scores)

@@ -52,7 +52,9 @@ class History(Generic[R]):
         identity: Callable[[], str] = str,
         progress: bool = False,
     ) -> None:
-        self._record, self._most, self._progress = record, most, progress
+        self._record = record
+        self._most = most
+        self._progress = progress
         self.folder = None if checkpoint is None else Path(checkpoint)
         self.records: list[R] = []
         if self.folder is not None:

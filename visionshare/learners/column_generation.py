@@ -73,7 +73,8 @@ def generate(
     # A round depends on the rounds before it, on the data and on the steps that the solver has
     # found to be short enough: a resumed run ends where another does, within the solver's
     # tolerance.
-    begun, last = time.perf_counter(), history[-1] if history else start
+    begun = time.perf_counter()
+    last = history[-1] if history else start
     entered_before = [record.entered for record in history]
     for candidates in entered_before if start is None else [start.candidates, *entered_before]:
         for candidate in candidates:
@@ -84,17 +85,23 @@ def generate(
     _append(problem, pool, active)
     weights = problem.empty() if last is None else task_weights(last)
     if history:
-        number, searches, kkt = history[-1].number, history[-1].searches, history[-1].gap
+        number = history[-1].number
+        searches = history[-1].searches
+        kkt = history[-1].gap
     else:
-        number, searches = 0, 0
+        number = 0
+        searches = 0
         solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
-        weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
+        weights = _pruned(problem, solved.weights, active)
+        kkt = solved.kkt
         moved = pool.columns.moved(np.array(active, np.int64))
         last = _round(0, 0, [], active, 0.0, weights, solved, begun, moved)
         yield last
-    quiet, useless = 0, pool.flat()
+    quiet = 0
+    useless = pool.flat()
     assert last is not None
-    gains, value = _gains(history), last.value
+    gains = _gains(history)
+    value = last.value
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
     # Where all that entered left at once, the solver's tolerance hides what still violates: without
@@ -120,7 +127,8 @@ def generate(
             if quiet >= settings.patience:
                 return
             continue
-        quiet, number = 0, number + 1
+        quiet = 0
+        number = number + 1
         fresh = [candidate for candidate in chosen if candidate.number not in active]
         for candidate in fresh:
             active.append(candidate.number)
@@ -135,8 +143,10 @@ def generate(
         else:
             group = active.index(chosen[0].number)
             solved = cast(StepSolver, solver).step(padded, group)
-        weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
-        gains, value = bool(chosen) or _lower(solved.value, value), solved.value
+        weights = _pruned(problem, solved.weights, active)
+        kkt = solved.kkt
+        gains = bool(chosen) or _lower(solved.value, value)
+        value = solved.value
         score = chosen[0].score if chosen else 0.0
         moved = pool.columns.moved(np.array(active, np.int64))
         record = _round(number, searches, entered, active, score, weights, solved, begun, moved)

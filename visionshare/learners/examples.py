@@ -17,7 +17,8 @@ from visionshare.errors.ranges import check_range, peak_of
 from visionshare.learners.class_weights import check_class_weight, weights_of_classes
 
 # Largest weights of examples: their sums, and those times a residual, are exact numbers.
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
+_LEAST_WEIGHT = 1e-30
+_LARGEST_WEIGHT = 1e30
 
 __all__ = ["Examples", "class_signs", "classes_and_numbers", "example_weights"]
 

@@ -7,16 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
-from visionshare.learners.base import Classifier, Learner
+from visionshare.learners.base import Classifier, Learner, Regressor
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.examples import example_weights
 from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds
-from visionshare.learners.labels import entry_weights, has_columns, known_entries
+from visionshare.learners.labels import has_columns
 from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
@@ -75,7 +73,8 @@ class _ForwardGreedy(Learner):
         settings = self._settings()
         weights = omega[:, None] if omega.ndim == 1 else omega
         fractions = np.broadcast_to((weights / weights.sum(axis=0)).T, (len(targets), len(omega)))
-        balls, self.rounds_ = [], []
+        balls = []
+        self.rounds_ = []
         with self._threads(columns):
             columns.check_rounds(settings.rounds)
             settings = self._rated(settings, columns, 1)
@@ -154,6 +153,7 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
     """
 
     _losses = ("hinge", "logistic")
+    takes_labels = True
 
     _: KW_ONLY
     class_weight: dict[Any, float] | str | None = None
@@ -178,12 +178,6 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
         self.path_ = prefix_path(columns, self.support_, examples, widest(prefixes))
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        return tags
-
     def _prefixes(self, columns: Columns) -> Iterator[Prefix]:
         """Yield the model after each round; with several tasks the end alone."""
         if len(self.support_) and len(self.rounds_) > 1:
@@ -201,7 +195,7 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
 
 
 @dataclass(eq=False, repr=False)
-class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
+class ForwardGreedyRegressor(Regressor, _ForwardGreedy):
     """Regression by absolute errors with ‖w‖₁ ≤ B, reached by steps towards one feature each.
 
     Parameters
@@ -235,26 +229,8 @@ class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> ForwardGreedyRegressor:
         self._settings()
-        known = np.ones(1, bool)
-        if has_columns(y):
-            y, known = known_entries(y)
-        columns, y = self._columns(X, y, numeric=True, targets=True)
-        y = np.asarray(y, np.float64)
-        self._flat = y.ndim == 1
-        omega = entry_weights(example_weights(sample_weight, y), known)
-        numbers = np.ascontiguousarray(y.reshape(len(y), -1).T)
-        targets = [(np.ones(len(y)), number) for number in numbers]
+        columns, numbers, omega = self._number_examples(X, y, sample_weight)
+        targets = [(np.ones(len(y)), number) for number in np.ascontiguousarray(numbers.T)]
         coef, intercept, _ = self._learn(columns, targets, omega)
-        self.coef_ = coef[0] if self._flat else coef
-        self.intercept_ = float(intercept[0]) if self._flat else intercept
+        self._take_weights(coef, intercept)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the targets, (m,) or (m, T)."""
-        scores = self._scores(X)
-        return scores[:, 0] if self._flat else scores

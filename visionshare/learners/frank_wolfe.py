@@ -64,9 +64,12 @@ def ball_rounds(
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|."""
     # Η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
     # [0, 1]. The intercept is refitted after each step: it is outside the ball.
-    loss, bound, columns = settings.loss, settings.bound, pool.columns
+    loss = settings.loss
+    bound = settings.bound
+    columns = pool.columns
     target = _Target(*map(columns.of_examples, (s, c, omega)))
-    excluded, criterion = pool.flat(), make_criterion("gradient")
+    excluded = pool.flat()
+    criterion = make_criterion("gradient")
     _fit_intercept(ball, target, loss)
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
@@ -159,7 +162,8 @@ def _fit_intercept(ball: Ball, target: _Target, loss: TaskLoss) -> None:
     def slope(b: float) -> float:
         return ball.columns.total(_slope, loss, *target, ball.products, b)
 
-    low, high = ball.intercept - 1.0, ball.intercept + 1.0
+    low = ball.intercept - 1.0
+    high = ball.intercept + 1.0
     for _ in range(60):
         if slope(low) <= 0 <= slope(high):
             break

@@ -109,7 +109,8 @@ def greedy_rounds(
     """Yield the rounds that follow ``history``."""
     # A round depends on the weights before it and on the data alone, so a run that was stopped
     # and resumed yields the same bits as one that was not.
-    loss, penalty = settings.loss, settings.penalty
+    loss = settings.loss
+    penalty = settings.penalty
     history = list(history)
     columns = pool.columns
     excluded = pool.flat()

@@ -143,10 +143,12 @@ class GreedyTL(Classifier):
         settings = self._settings()
         self._scorers: Any = None
         examples = self._examples(X, y, sample_weight)
-        signs, columns = np.ascontiguousarray(examples.signs.T), examples.columns
+        signs = np.ascontiguousarray(examples.signs.T)
+        columns = examples.columns
         with self._threads(columns):
             settings = self._rated(settings, columns, 1)
-            omega, mean = examples.omega, self.fit_intercept
+            omega = examples.omega
+            mean = self.fit_intercept
             chosen = [chosen_settings(columns, s, omega, settings, mean) for s in signs]
             self.alphas_ = np.array([one.alpha for one in chosen])
             columns.fit_scaling("unit_variance", omega)
@@ -169,10 +171,6 @@ class GreedyTL(Classifier):
         """Whether sources have columns too."""
         return bool(self.sources)
 
-    def with_own_columns(self, examples: Examples, table: np.ndarray) -> Examples:
-        """Return examples whose columns are those that a fit on their array chooses among."""
-        return replace(examples, columns=self._table_columns(table))
-
     def _table_columns(self, table: np.ndarray) -> Columns:
         if self.sources:
             from visionshare.generators.sources import SourceClassifiers
@@ -191,7 +189,8 @@ class GreedyTL(Classifier):
 
     def _gather(self, pool: Pool, signs: np.ndarray, examples: Examples) -> None:
         """Bring all tasks' weights to one support; calibrate."""
-        columns, omega = pool.columns, examples.omega
+        columns = pool.columns
+        omega = examples.omega
         ends = [rounds[-1:] for rounds in self.rounds_]
         ids = [support_of(pool, end[0].candidates if end else ()) for end in ends]
         weights = [end[0].coef[0] if end else np.empty(0) for end in ends]

@@ -9,8 +9,6 @@ from typing import Any
 
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
-from visionshare.learners.column_generation import GenerationSettings
-from visionshare.learners.parameters import check_flags
 from visionshare.learners.task_estimators import TaskClassifier, TaskRegressor
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.losses import TaskLoss
@@ -39,7 +37,6 @@ class _GroupFeatures(TaskLearner):
     patience: int = 1
     solver: str | Callable[[TaskProblem], Solver] = "newton"
     scaling: str = "unit_norm"
-    scaling_per_task: bool = False
     tol: float = 1e-3
     refit_tol: float = 1e-4
     max_iter: int = 3000
@@ -58,10 +55,6 @@ class _GroupFeatures(TaskLearner):
         if self.grouping == "feature_task" and self.q != 1:
             return TaskGroupNorm(self.q)
         return GroupNorm(self.q)
-
-    def _settings(self) -> GenerationSettings:
-        check_flags(self, "scaling_per_task")
-        return super()._settings()
 
 
 @dataclass(eq=False, repr=False)
@@ -108,8 +101,6 @@ default "squared_hinge"
         such as ``functools.partial(visionshare.solvers.Admm, as_published=True)`` for the paper's
         own settings.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
-    scaling_per_task : bool, default False
-        Scale the columns on the examples of each task alone, where tasks are groups of examples.
     tol : float, default 1e-3
         A candidate enters only if it violates optimality by more than this fraction of λ.
     refit_tol : float, default 1e-4
@@ -147,8 +138,6 @@ default "squared_hinge"
     temperature_ : float
         Divides the scores in :meth:`predict_proba`; fitted to examples that did not train the
         weights.
-    tasks_ : ndarray or None
-        Names of the tasks, where they were given to ``fit``.
 
     References
     ----------
@@ -174,14 +163,14 @@ class GroupFeatureRegressor(TaskRegressor, _GroupFeatures):
     """Regression on few features, found by column generation (GrFL).
 
     Minimizes Σ_t Σ_i (y_it − f_t(x_i))² + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
-    of a pool; each column of y is a task, or each group of examples.
+    of a pool; each column of y is a task.
 
     Parameters
     ----------
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
     q, grouping, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
-patience, solver, scaling, scaling_per_task, tol, refit_tol, max_iter, warm_start, checkpoint, \
+patience, solver, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, \
 n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1
@@ -194,7 +183,6 @@ n_jobs, random_state, progress
     intercept_ : float, or ndarray of shape (T,)
     history_ : tuple of Round
     stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
-    tasks_ : ndarray or None
 
     Examples
     --------

@@ -91,7 +91,8 @@ def _fitted(
 ) -> tuple[np.ndarray, float, float, np.ndarray, float]:
     """Return the classes that share a stump, a, b, the constants and the squared error."""
     sides = np.stack([x, ~x]).astype(np.float64)
-    weight, signed = sides @ w, sides @ (w * z)
+    weight = sides @ w
+    signed = sides @ (w * z)
     chain = np.empty(w.shape[1], np.int64)
     _, size = grown_subset(weight, signed, -np.inf, chain)
     shared = np.isin(np.arange(w.shape[1]), chain[:size])

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["JointBoost"]
 
 # Largest absolute values of an input that thresholds of float32 can tell apart.
-_LEAST_INPUT, _LARGEST_INPUT = 1e-30, 1e30
+_LEAST_INPUT = 1e-30
+_LARGEST_INPUT = 1e30
 
 
 @dataclass(eq=False, repr=False)
@@ -148,10 +149,6 @@ class JointBoost(Classifier):
             raise InputError("X", type(columns).__name__, "an array of inputs, or StumpColumns")
         return columns
 
-    def with_own_columns(self, examples: Examples, table: np.ndarray) -> Examples:
-        """Return examples whose columns are the stumps that a fit on their array chooses among."""
-        return self._stumps(examples)[0]
-
     def _table_features(self, table: np.ndarray) -> np.ndarray:
         return np.asarray(self.stumps_.transform(table, self.support_))
 
@@ -177,22 +174,27 @@ class JointBoost(Classifier):
         chosen = dict.fromkeys(r.feature for r in self.rounds_)
         self.support_ = np.array(list(chosen), np.int64)
         T = 1 if examples.n_classes == 2 else examples.n_classes
-        self.coef_, self.intercept_ = np.zeros((T, 0)), np.zeros(T)
+        self.coef_ = np.zeros((T, 0))
+        self.intercept_ = np.zeros(T)
         prefixes = list(self._prefixes(T))
         if prefixes:
-            self.coef_, self.intercept_ = prefixes[-1].coef, prefixes[-1].intercept
+            self.coef_ = prefixes[-1].coef
+            self.intercept_ = prefixes[-1].intercept
         self.path_ = prefix_path(examples.columns, self.support_, examples, widest(prefixes))
         self.temperature_ = self._training_temperature(examples)
 
     def _prefixes(self, T: int) -> Iterator[Prefix]:
         """Yield the model after each round."""
-        coef, intercept = np.zeros((T, len(self.support_))), np.zeros(T)
+        coef = np.zeros((T, len(self.support_)))
+        intercept = np.zeros(T)
         position = {int(j): i for i, j in enumerate(self.support_)}
-        width, seconds = 0, 0.0
+        width = 0
+        seconds = 0.0
         for r in self.rounds_:
             coef[:, position[r.feature]] += r.weights
             intercept = intercept + r.intercepts
-            width, seconds = max(width, position[r.feature] + 1), seconds + r.seconds
+            width = max(width, position[r.feature] + 1)
+            seconds = seconds + r.seconds
             yield Prefix(r.number, coef[:, :width].copy(), intercept, r.loss, r.gain, seconds)
 
     def to_classifier(

@@ -11,7 +11,8 @@ from visionshare.errors.ranges import check_range, peak_of
 
 # Largest absolute values of the targets of a regression: penalties and tolerances, which do not
 # grow with them, still matter.
-_LEAST_TARGET, _LARGEST_TARGET = 1e-12, 1e12
+_LEAST_TARGET = 1e-12
+_LARGEST_TARGET = 1e12
 
 __all__ = [
     "check_targets",

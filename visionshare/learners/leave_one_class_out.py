@@ -96,7 +96,9 @@ def leave_one_class_out(
     >>> np.sign(result.weights).tolist()
     [[nan, -1.0, -1.0], [-1.0, nan, -1.0], [-1.0, -1.0, nan]]
     """
-    X, scores, y = np.asarray(X), np.asarray(scores), np.asarray(y)
+    X = np.asarray(X)
+    scores = np.asarray(scores)
+    y = np.asarray(y)
     if X.ndim != 2 or scores.ndim != 2 or not len(X) == len(scores) == len(y):
         shapes = (X.shape, scores.shape, y.shape)
         raise InputError("scores", shapes, "X (m, d), scores (m, n) and y (m,) of the same m")
@@ -108,7 +110,8 @@ def leave_one_class_out(
         raise InputError("source_classes", given, f"a name for each of {scores.shape[1]} scores")
     learner = GreedyTL(fit_intercept=False) if learner is None else learner
     learner.check_parameters()
-    Z, d = np.hstack([X, scores]), X.shape[1]
+    Z = np.hstack([X, scores])
+    d = X.shape[1]
     classes, labels = np.unique(y, return_inverse=True)
     targets = tuple(str(c) for c in classes)
     weights = np.full((len(targets), len(names)), np.nan)

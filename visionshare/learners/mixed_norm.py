@@ -16,7 +16,7 @@ from visionshare.learners.column_generation import GenerationSettings
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
 from visionshare.learners.task_estimators import TaskClassifier
-from visionshare.learners.task_learner import Solved
+from visionshare.learners.task_learner import Generated
 from visionshare.learners.task_targets import TargetsOf
 from visionshare.search import Pool
 from visionshare.solvers import Solver, TaskProblem
@@ -117,7 +117,7 @@ class MixedNormClassifier(TaskClassifier):
 
     def _learn(
         self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
-    ) -> Solved:
+    ) -> Generated:
         solved = super()._learn(columns, targets, executor, *examples)
         # The first solve counts: with all columns in the working set it is the only one.
         self.n_iter_ += 1
@@ -130,7 +130,8 @@ class MixedNormClassifier(TaskClassifier):
             return last
         candidates = np.flatnonzero(~pool.flat())
         ids = support_of(pool, candidates)
-        W, intercept = np.zeros((len(ids), targets.n_tasks)), np.zeros(targets.n_tasks)
+        W = np.zeros((len(ids), targets.n_tasks))
+        intercept = np.zeros(targets.n_tasks)
         if last is not None:
             position = {int(j): i for i, j in enumerate(ids)}
             W[[position[int(j)] for j in support_of(pool, last.candidates)]] = last.coef.T

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +47,7 @@ class OneAgainstRest(Classifier):
     ----------
     classes_ : ndarray of shape (k,)
     support_ : ndarray of int
-        Features of all classes, by the round in which the first class took them; those that the
-        template makes of an array, where it does.
+        Features of all classes, by the round in which the first class took them.
     coef_ : ndarray of shape (T, n_support), float64
         T is 1 for two classes, else k.
     intercept_ : ndarray of shape (T,), float64
@@ -106,6 +104,9 @@ class OneAgainstRest(Classifier):
         if getattr(template, "checkpoint", None) is not None:
             accepted = "a template without a checkpoint: one folder cannot hold all classes' rounds"
             raise InputError("learner", f"checkpoint={str(template.checkpoint)!r}", accepted)
+        if template.makes_columns:
+            accepted = "a classifier that chooses among the columns that it is given"
+            raise InputError("learner", type(template).__name__, accepted)
         known = template.get_params(deep=False)
         steps = steps_of(template._search()) if "search_options" in known else 0
         if steps:
@@ -120,31 +121,20 @@ class OneAgainstRest(Classifier):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> OneAgainstRest:
         self._settings()
-        examples, template = self._examples(X, y, sample_weight), self._template()
+        examples = self._examples(X, y, sample_weight)
         counted = np.bincount(examples.y, examples.omega, examples.n_classes) > 0
         if not counted.all():
             given = f"no weight of the class {quoted(self.classes_[[np.argmin(counted)]])}"
             raise InputError("sample_weight", given, "weights above 0 of every class")
-        inputs: Any = examples.columns
-        if template.makes_columns and not isinstance(X, Columns):
-            values = inputs.table()
-            inputs = np.ascontiguousarray(values.T)
         self.learners_: list[Any] = [
-            self._template().fit(inputs, sign > 0, examples.omega) for sign in examples.signs.T
+            self._template().fit(examples.columns, sign > 0, examples.omega)
+            for sign in examples.signs.T
         ]
-        if inputs is not examples.columns:
-            # Those of every class are the same: they depend on the array alone.
-            examples = template.with_own_columns(examples, inputs)
         self._join(examples)
         # Measured for one of them, rates are those of all.
         self.rates_ = getattr(self.learners_[0], "rates_", None)
         self.n_iter_ = max(model.n_iter_ for model in self.learners_)
         return self
-
-    def _table_features(self, table: np.ndarray) -> np.ndarray:
-        maker = copy(self.learners_[0])
-        maker.support_ = self.support_
-        return np.asarray(maker._table_features(table))
 
     def _join(self, examples: Examples) -> None:
         """Bring all learners' weights to one support, and their paths to one path."""
@@ -181,12 +171,16 @@ class OneAgainstRest(Classifier):
         self, t: int, position: dict[int, int], width: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (T, width) and intercepts (T,) after round t of every class."""
-        coef, intercept = np.zeros((len(self.learners_), width)), np.zeros(len(self.learners_))
+        coef = np.zeros((len(self.learners_), width))
+        intercept = np.zeros(len(self.learners_))
         for row, model in enumerate(self.learners_):
-            weights, b = model.coef_, model.intercept_
+            weights = model.coef_
+            b = model.intercept_
             if t < len(model.path_) - 1:
-                weights, b = model.path_[t].weights, model.path_[t].intercept
-            weights, b = two_sided(weights.T).T, two_sided(b[None])[0]
+                weights = model.path_[t].weights
+                b = model.path_[t].intercept
+            weights = two_sided(weights.T).T
+            b = two_sided(b[None])[0]
             positions = [position[int(j)] for j in model.support_[: weights.shape[1]]]
             # A learner of two classes has a score for each: their difference decides.
             coef[row, positions] = weights[1].astype(np.float64) - weights[0]

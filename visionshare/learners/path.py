@@ -72,11 +72,13 @@ def prefix_path(
     if len(support) == 0:
         return ()
     values = columns.each(_precise, columns.columns_of(support, scaled=False))
-    y, omega = columns.of_examples(examples.y), columns.of_examples(examples.omega)
+    y = columns.of_examples(examples.y)
+    omega = columns.of_examples(examples.omega)
     total = examples.omega.sum()
     steps: list[PathStep] = []
     for block in _blocks(list(prefixes), len(examples.omega)):
-        coef, intercept = _padded(block), np.array([prefix.intercept for prefix in block])
+        coef = _padded(block)
+        intercept = np.array([prefix.intercept for prefix in block])
         wrong = columns.total(_wrong_weights, values, coef, intercept, y, omega) / total
         models = _models(coef, intercept)
         for prefix, model, error in zip(block, zip(*models, strict=True), wrong, strict=True):

@@ -33,18 +33,23 @@ def chosen_settings(
         return settings
     most = min(settings.rounds or _MOST_ROUNDS, columns.shape[1])
     shares = _SHARES if settings.alpha is None else (settings.alpha / omega.sum(),)
-    folds, errors = _folds(y, omega), np.zeros((len(shares), most))
-    labels, weights = columns.of_examples(y), columns.of_examples(omega)
+    folds = _folds(y, omega)
+    errors = np.zeros((len(shares), most))
+    labels = columns.of_examples(y)
+    weights = columns.of_examples(omega)
     for fold in range(folds.max() + 1):
         rows = folds == fold
-        part, left_out = np.where(rows, 0.0, omega), columns.of_examples(rows)
+        part = np.where(rows, 0.0, omega)
+        left_out = columns.of_examples(rows)
         columns.fit_scaling("unit_variance", part)
-        pool, start = Pool(columns), np.dot(part, y) / part.sum() if mean else 0.0
+        pool = Pool(columns)
+        start = np.dot(part, y) / part.sum() if mean else 0.0
         for i, share in enumerate(shares):
             one_fold = replace(settings, rounds=most, alpha=share * part.sum())
             rounds = kept_rounds(columns, ridge_rounds(pool, y, part, one_fold))
             features = support_of(pool, rounds[-1].candidates if rounds else ())
-            coef, values = _each_round(rounds, most, len(features)), columns.columns_of(features)
+            coef = _each_round(rounds, most, len(features))
+            values = columns.columns_of(features)
             errors[i] += columns.total(
                 _left_out_errors, values, coef, start, left_out, labels, weights
             )

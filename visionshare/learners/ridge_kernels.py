@@ -11,7 +11,7 @@ from numba import njit
 
 from visionshare.search.subset_kernels import drawn
 
-__all__ = ["select", "select_drawn", "select_groups"]
+__all__ = ["select", "select_drawn"]
 
 # Fraction of the error at which differences lose about two of single precision's seven digits.
 _REFRESH = 1e-4
@@ -41,13 +41,16 @@ def select(
     # root: (m,), float64
     # centered: (m,), float64
     m = len(root)
-    ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
-    U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
+    ids = np.empty(rounds, np.int64)
+    gains = np.empty(rounds)
+    U = np.empty((rounds, m))
+    Gys = np.empty((rounds, m))
     Gy = centered / alpha
     whole = np.dot(centered, centered)
     p, q, least, unit = _start(Z, scale, square / alpha)
     best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
-    error, refreshed = 1.0, 1.0
+    error = 1.0
+    refreshed = 1.0
     for r in range(rounds):
         if not q[best] < np.inf:
             return ids[:r], gains[:r], U[:r], Gys[:r]
@@ -63,7 +66,8 @@ def select(
         share = np.dot(U[r], centered)
         Gy = Gy - U[r] * share
         Gys[r] = Gy
-        before, error = error, alpha * np.dot(centered, Gy) / whole
+        before = error
+        error = alpha * np.dot(centered, Gy) / whole
         if before - error < tol or r + 1 == rounds:
             return ids[: r + 1], gains[: r + 1], U[: r + 1], Gys[: r + 1]
         best = _step(Z, unit, root * U[r], share, 1.0, p, q, least)
@@ -73,76 +77,6 @@ def select(
             best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
             refreshed = error
     return ids, gains, U, Gys
-
-
-@njit(cache=True, nogil=True)
-def select_groups(
-    Z: np.ndarray,
-    offset: np.ndarray,
-    scale: np.ndarray,
-    root: np.ndarray,
-    centered: np.ndarray,
-    square: float,
-    alpha: float,
-    tol: float,
-    rounds: int,
-    order: np.ndarray,
-    starts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what :func:`select` returns, where the columns of a group enter together."""
-    # A group is worth the sum of its columns' gains. A row of U is one column's direction.
-    # order: int64, shape (N,)
-    m, widest = len(root), np.diff(starts).max()
-    ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
-    U, Gys = np.empty((min(rounds * widest, len(Z)), m)), np.empty((rounds, m))
-    Gy, n = centered / alpha, 0
-    whole = np.dot(centered, centered)
-    p, q, least, unit = _start(Z, scale, square / alpha)
-    _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
-    error, refreshed = 1.0, 1.0
-    for r in range(rounds):
-        best = _best_group(p, q, order, starts)
-        members = order[starts[best] : starts[best + 1]]
-        entering, gain = np.empty((len(members), m)), 0.0
-        for j in range(len(members)):
-            entering[j] = (Z[members[j]] - offset[members[j]]) * (scale[members[j]] * root)
-            v = _image(entering[j], U[:n], alpha)
-            gain += np.dot(entering[j], Gy) ** 2 / (1 + np.dot(entering[j], v))
-        if not gain > 1e-12 * whole / alpha:
-            return ids[:r], gains[:r], U[:n], Gys[:r]
-        ids[r], gains[r] = best, gain
-        before = error
-        for j in range(len(members)):
-            v = _image(entering[j], U[:n], alpha)
-            U[n] = v / np.sqrt(1 + np.dot(entering[j], v))
-            share = np.dot(U[n], centered)
-            Gy = Gy - U[n] * share
-            _step(Z, unit, root * U[n], share, 1.0, p, q, least)
-            n += 1
-        q[members] = np.inf
-        Gys[r] = Gy
-        error = alpha * np.dot(centered, Gy) / whole
-        if before - error < tol:
-            return ids[: r + 1], gains[: r + 1], U[:n], Gys[: r + 1]
-        if error < _REFRESH * refreshed:
-            # Differences of single-precision products lose digits as y is explained.
-            p[:] = 0
-            _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
-            refreshed = error
-    return ids, gains, U[:n], Gys
-
-
-@njit(cache=True, nogil=True)
-def _best_group(p: np.ndarray, q: np.ndarray, order: np.ndarray, starts: np.ndarray) -> int:
-    """Return the first group of the largest sum of gains p²/q."""
-    best, top = 0, -1.0
-    for c in range(len(starts) - 1):
-        gain = 0.0
-        for j in order[starts[c] : starts[c + 1]]:
-            gain += np.float64(p[j] * p[j] / q[j])
-        if gain > top:
-            best, top = c, gain
-    return best
 
 
 @njit(cache=True, nogil=True)
@@ -170,10 +104,11 @@ def select_drawn(
     Gy = centered / alpha if first == 0 else Gys[first - 1].copy()
     error = 1.0 if first == 0 else alpha * np.dot(centered, Gy) / whole
     n_gone = len(gone) - len(ids) + first
-    n_rounds, m = first + len(draws), len(root)
-    n_rounds, m = first + len(draws), len(root)
+    n_rounds = first + len(draws)
+    m = len(root)
     # A row for Gy, and one for each direction, or of more directions than examples their Gram.
-    rooted, gram = np.empty((min(n_rounds, m) + 1, m), Z.dtype), np.empty((0, m))
+    rooted = np.empty((min(n_rounds, m) + 1, m), Z.dtype)
+    gram = np.empty((0, m))
     for i in range(min(first, m)):
         rooted[i + 1] = root * U[i]
     for r in range(first, n_rounds):
@@ -204,7 +139,8 @@ def select_drawn(
             rooted[r + 1] = root * U[r]
         Gy = Gy - U[r] * np.dot(U[r], centered)
         Gys[r] = Gy
-        before, error = error, alpha * np.dot(centered, Gy) / whole
+        before = error
+        error = alpha * np.dot(centered, Gy) / whole
         if before - error < tol:
             return r + 1, True
     return first + len(draws), False
@@ -218,7 +154,8 @@ def _scaled(
     columns = np.empty((Z.shape[1], len(numbers)), Z.dtype)
     for i in range(len(numbers)):
         number = numbers[i]
-        mean, factor = offset[number], scale[number]
+        mean = offset[number]
+        factor = scale[number]
         for k in range(len(columns)):
             columns[k, i] = (Z[number, k] - mean) * factor
     return columns
@@ -236,11 +173,13 @@ def _best_of(
         factors = columns[j - 1] if is_gram else products[j]
         for i in range(len(numbers)):
             explained[i] += np.float64(products[j, i]) * np.float64(factors[i])
-    top, best = 0.0, -1
+    top = 0.0
+    best = -1
     for i in range(len(numbers)):
         gain = np.float64(products[0, i]) ** 2 / (1 + max(square - explained[i], 0.0))
         if gain > top:
-            top, best = gain, numbers[i]
+            top = gain
+            best = numbers[i]
     return best
 
 
@@ -270,7 +209,9 @@ def _start(
     # same. Directions and Gy have no part along root, so that a candidate's offset does not
     # matter either.
     N = len(Z)
-    p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
+    p = np.zeros(N, Z.dtype)
+    q = np.empty(N, Z.dtype)
+    least = np.empty(N, Z.dtype)
     unit = _units(scale).astype(Z.dtype)
     for i in range(N):
         inverse = 1 / scale[i] if scale[i] > 0 else np.inf
@@ -309,27 +250,32 @@ def _step(
 ) -> int:
     """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q."""
     # Products are multiplied by ``unit``, where it is not empty.
-    N, best = len(p), 0
+    N = len(p)
+    best = 0
     top = np.float64(-1)
-    narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK, Z.dtype)
+    narrow = w.astype(Z.dtype)
+    gains = np.empty(_BLOCK, Z.dtype)
     by = np.array([share, square]).astype(Z.dtype)
     for start in range(0, N, _BLOCK):
         stop = min(N, start + _BLOCK)
         products = np.dot(Z[start:stop], narrow)
         if len(unit) > 0:
             products *= unit[start:stop]
-        products_before, spreads = p[start:stop], q[start:stop]
+        products_before = p[start:stop]
+        spreads = q[start:stop]
         _update(products, by, products_before, spreads, least[start:stop])
         _gains(products_before, spreads, gains)
         for i in range(stop - start):
             if gains[i] > top:
-                top, best = gains[i], start + i
+                top = gains[i]
+                best = start + i
     return best
 
 
 @njit(cache=True, nogil=True)
 def _update(t: np.ndarray, by: np.ndarray, p: np.ndarray, q: np.ndarray, least: np.ndarray) -> None:
-    share, square = by[0], by[1]
+    share = by[0]
+    square = by[1]
     for i in range(len(p)):
         p[i] -= share * t[i]
         d = q[i] - square * t[i] * t[i]

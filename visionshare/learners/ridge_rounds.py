@@ -69,14 +69,17 @@ def _searched_rounds(
 ) -> Iterator[Round]:
     """Yield rounds of any search, over examples that may lie in several places."""
     columns, (most, alpha), m = pool.columns, settings.chosen, len(centered)
-    target, root = columns.of_examples(centered), columns.of_examples(np.sqrt(omega))
+    target = columns.of_examples(centered)
+    root = columns.of_examples(np.sqrt(omega))
     whole = float(columns.total(np.dot, target, target))
     Gy = columns.each(_over, target, alpha)
     U = columns.of_examples(np.zeros((m, 0)))
     chosen = columns.each(_no_rows, target)
-    excluded, support = pool.flat(), np.empty(0, np.int64)
+    excluded = pool.flat()
+    support = np.empty(0, np.int64)
     candidates = np.empty(0, np.int64)
-    criterion, error = RidgeGain(), 1.0
+    criterion = RidgeGain()
+    error = 1.0
     square = float(omega.sum())
     for number in range(1, most + 1):
         begun = time.perf_counter()
@@ -98,7 +101,8 @@ def _searched_rounds(
         chosen = columns.each(_below, chosen, entered)
         support = np.concatenate([support, best.features])
         candidates = np.append(candidates, best.number)
-        before, error = error, alpha * float(columns.total(np.dot, target, Gy)) / whole
+        before = error
+        error = alpha * float(columns.total(np.dot, target, Gy)) / whole
         weights = columns.total(np.dot, chosen, Gy)
         left_out = columns.each(_left_out, target, Gy, U, root, alpha)
         seconds = time.perf_counter() - begun
@@ -181,8 +185,8 @@ def _round(
 
 def _table(pool: Pool, search: Search) -> np.ndarray | None:
     """Return all columns, one a row, if one compiled loop can look at them."""
-    drawn = isinstance(search, RandomSubset) and pool.order is None
-    if not isinstance(search, Exhaustive) and not drawn:
+    drawn = isinstance(search, RandomSubset)
+    if pool.order is not None or not (drawn or isinstance(search, Exhaustive)):
         return None
     if drawn and not isinstance(pool.columns, ArrayColumns):
         return None
@@ -198,33 +202,29 @@ def _table(pool: Pool, search: Search) -> np.ndarray | None:
 def _compiled_rounds(
     pool: Pool, table: np.ndarray, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
 ) -> Iterator[Round]:
-    from visionshare.learners.ridge_kernels import select, select_groups
+    from visionshare.learners.ridge_kernels import select
 
     begun = time.perf_counter()
     rounds, alpha = settings.chosen
-    root, whole = np.sqrt(omega), float(centered @ centered)
+    root = np.sqrt(omega)
+    whole = float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
     problem = (table, offset, scale, root, centered, float(omega.sum()), alpha, settings.tol)
     most = min(rounds, pool.size)
     if isinstance(settings.search, RandomSubset):
         numbers, gains, U, Gys = _drawn_rounds(problem, np.flatnonzero(pool.flat()), most, settings)
-    elif pool.order is None:
-        numbers, gains, U, Gys = select(*problem, most)
     else:
-        numbers, gains, U, Gys = select_groups(*problem, most, pool.order, pool.starts)
-    entered = [pool.features(number) for number in numbers]
-    ids = np.concatenate([*entered, np.empty(0, np.int64)])
-    # How many columns there are after each round.
-    counts = np.cumsum([len(features) for features in entered], dtype=np.int64)
+        numbers, gains, U, Gys = select(*problem, most)
+    ids = np.array([pool.features(number)[0] for number in numbers], np.int64)
     chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
     errors = alpha * (Gys @ centered) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
-    rooted = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0)[counts - 1])
+    rooted = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0))
     left_out = np.where(root > 0, rooted / np.where(root > 0, root, 1), 0)
     seconds = (time.perf_counter() - begun) / max(1, len(numbers))
-    for r, count in enumerate(counts):
+    for r in range(len(numbers)):
         yield _round(
-            r + 1, numbers[: r + 1], weights[r, :count], float(gains[r]), float(errors[r]),
+            r + 1, numbers[: r + 1], weights[r, : r + 1], float(gains[r]), float(errors[r]),
             left_out[r], seconds,
         )  # fmt: skip
 
@@ -238,7 +238,8 @@ def _drawn_rounds(
     m = len(problem[4])
     gone = np.concatenate([flat, np.zeros(most, np.int64)])
     found = np.empty(most, np.int64), np.empty(most), np.empty((most, m)), np.empty((most, m))
-    count, ended = 0, False
+    count = 0
+    ended = False
     while count < most and not ended:
         draws = cast(RandomSubset, settings.search).uniforms(count + 1)[: most - count]
         count, ended = select_drawn(*problem, draws, count, gone, *found)

@@ -13,10 +13,10 @@ from visionshare.penalties.registry import is_separable
 from visionshare.search import TASK_CRITERIA, LargestDecrease
 from visionshare.solvers import AdaBoost, GradBoost, check_quadratic_bound, solver_maker
 
-__all__ = ["Solved", "check_solver"]
+__all__ = ["HasSolver", "check_solver"]
 
 
-class Solved(Protocol):
+class HasSolver(Protocol):
     """The parameters of a learner that its solver depends on."""
 
     solver: Any
@@ -25,7 +25,7 @@ class Solved(Protocol):
     shared_alpha: float | None
 
 
-def check_solver(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
+def check_solver(learner: HasSolver, loss: TaskLoss, norm: RowPenalty) -> None:
     """Check that a learner's solver, and what its criterion bounds, carry its loss and norm."""
     maker: Any = solver_maker(learner.solver)
     # A class of solvers may come with settings.
@@ -43,7 +43,7 @@ def check_solver(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
         check_quadratic_bound(loss, norm)
 
 
-def _check_adaboost(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
+def _check_adaboost(learner: HasSolver, loss: TaskLoss, norm: RowPenalty) -> None:
     if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
         name = _norm_parameter(learner, norm)
         accepted = {
@@ -57,12 +57,12 @@ def _check_adaboost(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
         raise InputError("loss", learner.loss, accepted_loss)
 
 
-def _norm_parameter(learner: Solved, norm: RowPenalty) -> str:
+def _norm_parameter(learner: HasSolver, norm: RowPenalty) -> str:
     """Return the name of the parameter that a learner's norm comes from."""
     if hasattr(learner, "penalty"):
         return "penalty"
     return "q" if isinstance(norm, GroupNorm) else "grouping"
 
 
-def _given(learner: Solved, norm: RowPenalty) -> Any:
+def _given(learner: HasSolver, norm: RowPenalty) -> Any:
     return getattr(learner, _norm_parameter(learner, norm))

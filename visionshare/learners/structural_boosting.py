@@ -18,11 +18,8 @@ from visionshare.losses import TaskLoss
 from visionshare.penalties import RowPenalty, make_norm
 from visionshare.search import Search, TaskCriterion
 from visionshare.solvers import (
-    AdaBoost,
-    GradBoost,
     Solver,
     TaskProblem,
-    Template,
     solver_maker,
 )
 
@@ -31,7 +28,7 @@ __all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
 
 @dataclass(eq=False, repr=False)
 class _Boosting(TaskLearner):
-    """What sets boosting apart from other column generation: the penalty and the templates."""
+    """What sets boosting apart from other column generation: the penalty."""
 
     @property
     def _quickest(self) -> dict[str, Any]:  # type: ignore[override]
@@ -49,7 +46,6 @@ class _Boosting(TaskLearner):
     corrective: bool = True
     n_entering: int = 30
     criterion: str | TaskCriterion = "bound"
-    template: Template = "single"
     rounds: int = 200
     max_features: int | None = None
     search: str | Search = "exhaustive"
@@ -67,12 +63,6 @@ class _Boosting(TaskLearner):
     def _norm(self) -> RowPenalty:
         return make_norm(self.penalty)
 
-    def _make_solver(self, problem: TaskProblem) -> Solver:
-        maker = solver_maker(self.solver)
-        if maker is AdaBoost or maker is GradBoost:
-            return maker(problem, self.template)
-        return maker(problem)
-
     def _settings(self) -> GenerationSettings:
         maker = solver_maker(self.solver)
         if self.alpha is None:
@@ -81,12 +71,6 @@ class _Boosting(TaskLearner):
         if not self.corrective and not hasattr(getattr(maker, "func", maker), "step"):
             accepted = "'adaboost' or 'gradboost', to make one update a round"
             raise InputError("solver", self.solver, accepted)
-        given = self.template
-        named = isinstance(given, str)
-        if (named and given not in ("single", "parallel")) or not (
-            named or isinstance(given, (np.ndarray, list, tuple)) or callable(given)
-        ):
-            raise InputError("template", given, "'single', 'parallel', an array or a function")
         return super()._settings()
 
 
@@ -126,9 +110,6 @@ default "l1/l2"
     criterion : {"bound", "violation"} or TaskCriterion, default "bound"
         Which of the candidates that violate optimality enter: those with the greatest decrease of
         the bound, or of the largest dual norm.
-    template : "single", "parallel", array or callable, default "single"
-        Which features the sweeps of a totally corrective round move together, see
-        :class:`visionshare.solvers.GradBoost`.
     rounds : int, default 200
         Rounds at most; sequential boosting needs far more of them.
     max_features : int, optional
@@ -192,7 +173,7 @@ class StructuralBoostingRegressor(TaskRegressor, _Boosting):
     eps : float, default 0.1
         ε of the insensitive loss.
     penalty : {"l1", "l1/l2", "l1/linf", "l2^2"} or RowPenalty, default "l1"
-    alpha, solver, corrective, n_entering, criterion, template, rounds, max_features, search, \
+    alpha, solver, corrective, n_entering, criterion, rounds, max_features, search, \
 search_options, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, random_state, \
 progress
         See :class:`StructuralBoostingClassifier`; the solver is "adaboost", as in the paper.

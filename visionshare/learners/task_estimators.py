@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.learners.base import Classifier
+from visionshare.learners.base import Classifier, Regressor
 from visionshare.learners.calibration import FOLD_FEATURES, FOLDS, fit_temperature, row_folds
-from visionshare.learners.examples import Examples, example_weights
-from visionshare.learners.labels import entry_weights, has_columns, known_entries
+from visionshare.learners.examples import Examples
+from visionshare.learners.labels import has_columns
 from visionshare.learners.path import generation_path
 from visionshare.learners.rounds import Round, task_weights
-from visionshare.learners.task_learner import Solved, TaskLearner, finite_numbers
+from visionshare.learners.task_learner import Generated, TaskLearner, finite_numbers
 from visionshare.learners.task_targets import (
-    Targets,
     TargetsOf,
     class_targets,
     coupled_targets,
@@ -40,84 +38,53 @@ _ROUNDING = 1e-9
 
 
 class TaskClassifier(Classifier, TaskLearner):
-    """A classifier by column generation: one task a class, or one a group of examples."""
+    """A classifier by column generation: one task a class or a label."""
 
     _losses = ("squared_hinge", "logistic", "exponential", "squared", "multinomial")
+    takes_labels = True
     class_weight: dict[Any, float] | str | None
     calibrate: bool = True
 
     def fit(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> TaskClassifier:
         """Choose features and fit their weights."""
         self._settings()
         if has_columns(y):
-            return self._fit_labels(X, y, sample_weight, tasks)
+            columns, signs, omega = self._label_examples(X, y, sample_weight)
+            targets = TargetsOf(label_targets, (signs, omega), signs.shape[1])
+            with self._threads(columns) as threads:
+                end = self._learn(columns, targets, threads, omega, signs)
+                self.coef_, self.intercept_ = self._unscaled(end)
+            return self
         examples = self._examples(X, y, sample_weight)
-        targets = self._targets(examples, tasks)
+        targets = self._targets(examples)
         with self._threads(examples.columns) as threads:
-            solved = self._learn(examples.columns, targets, threads, examples.omega, examples.y)
-            self.coef_, self.intercept_ = _unscaled(self.history_[-1], solved, self.support_)
-            self.path_, self.temperature_ = (), 1.0
-            if self.tasks_ is None:
-                self.path_ = generation_path(self.history_, solved.pool, examples)
-                if self.calibrate:
-                    self.temperature_ = self._temperature(solved, examples)
+            end = self._learn(examples.columns, targets, threads, examples.omega, examples.y)
+            self.coef_, self.intercept_ = self._unscaled(end)
+            self.path_ = generation_path(self.history_, end.pool, examples)
+            self.temperature_ = self._temperature(end, examples) if self.calibrate else 1.0
         return self
 
-    def _fit_labels(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None,
-        tasks: np.ndarray | None,
-    ) -> TaskClassifier:
-        if tasks is not None:
-            raise InputError("tasks", np.shape(tasks), "None, where y has several labels")
-        columns, signs, omega = self._label_examples(X, y, sample_weight)
-        self.tasks_ = None
-        targets = TargetsOf(label_targets, (signs, omega), signs.shape[1])
-        with self._threads(columns) as threads:
-            solved = self._learn(columns, targets, threads, omega, signs)
-            self.coef_, self.intercept_ = _unscaled(self.history_[-1], solved, self.support_)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _targets(self, examples: Examples, tasks: np.ndarray | None) -> TargetsOf:
-        positions = self._task_positions(tasks, len(examples.y))
-        k, known = examples.n_classes, (examples.y, examples.omega)
-        if positions is not None:
-            if k != 2:
-                accepted = "exactly two classes, where tasks are given"
-                raise InputError("y", f"{k} classes", accepted)
-            n_tasks = len(np.unique(positions))
-            return _of_groups(
-                partial(class_targets, n_classes=k, task_of=positions, n_tasks=n_tasks),
-                known, n_tasks, examples.columns,
-            )  # fmt: skip
+    def _targets(self, examples: Examples) -> TargetsOf:
+        k = examples.n_classes
+        known = (examples.y, examples.omega)
         if self.loss == "multinomial" and k > 2:
             return TargetsOf(partial(coupled_targets, n_classes=k), known, k, coupled=True)
         return TargetsOf(partial(class_targets, n_classes=k), known, 1 if k == 2 else k)
 
-    def _temperature(self, solved: Solved, examples: Examples) -> float:
+    def _temperature(self, solved: Generated, examples: Examples) -> float:
         """Return the temperature for scores of weights that left each third out."""
-        problem, columns, k = solved.problem, examples.columns, examples.n_classes
+        problem = solved.problem
+        columns = examples.columns
+        k = examples.n_classes
         last = task_weights(self.history_[-1])
         values = columns.columns_of(self.support_[:FOLD_FEATURES], scaled=False)
         folds = problem.each(_row_folds, values)
         y = problem.each(_ordered, columns.of_examples(examples.y))
         counts = problem.total(_class_counts, folds, y, k)
-        others, present = counts.sum(axis=0) - counts, counts.sum(axis=0) > 0
+        others = counts.sum(axis=0) - counts
+        present = counts.sum(axis=0) > 0
         scores = problem.each(_scores, last)
         if counts.any(axis=1).all() and ((others > 0) == present).all():
             for fold in range(FOLDS):
@@ -133,17 +100,6 @@ class TaskClassifier(Classifier, TaskLearner):
         solution = self._make_solver(smaller).solve(start, self.refit_tol, int(self.max_iter))
         return polish(smaller, solution.weights)
 
-    def decision_function(
-        self, X: np.ndarray | Columns, tasks: np.ndarray | None = None
-    ) -> np.ndarray:
-        return self._flattened(self._task_scores(X, tasks))
-
-    def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        return self._predicted(self._task_scores(X, tasks))
-
-    def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        return self._probabilities(self._task_scores(X, tasks))
-
     def to_classifier(
         self,
         family: Any,
@@ -153,53 +109,28 @@ class TaskClassifier(Classifier, TaskLearner):
         """Return the compact classifier: the chosen features of ``family`` and their weights."""
         # See :meth:`visionshare.learners.base.Classifier.to_classifier`.
         check_is_fitted(self)
-        if self.tasks_ is not None:
-            raise InputError("tasks", f"{len(self.tasks_)} tasks", "a classifier of one task")
         if len(self.support_) == 0:
             raise InputError("alpha", self.alpha, "a smaller one: no feature was chosen")
         return super().to_classifier(family, classes, metadata)
 
 
-class TaskRegressor(RegressorMixin, TaskLearner):
-    """Regression by column generation: one task a target, or one a group of examples."""
+class TaskRegressor(Regressor, TaskLearner):
+    """Regression by column generation: one task a target."""
 
     _losses = ("squared", "insensitive")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> TaskRegressor:
         """Choose features and fit their weights."""
         self._settings()
-        known = np.ones(1, bool)
-        if has_columns(y):
-            y, known = known_entries(y)
-        columns, y = self._columns(X, y, numeric=True, targets=True)
-        y = np.asarray(y, np.float64)
-        self._flat = y.ndim == 1
-        positions = self._task_positions(tasks, len(y))
-        omega = entry_weights(example_weights(sample_weight, y), known)
-        numbers = y.reshape(len(y), -1)
+        columns, numbers, omega = self._number_examples(X, y, sample_weight)
         targets = TargetsOf(number_targets, (numbers, omega), numbers.shape[1])
-        if positions is not None:
-            n_tasks = len(np.unique(positions))
-            make = partial(number_targets, task_of=positions, n_tasks=n_tasks)
-            targets = _of_groups(make, (numbers, omega), n_tasks, columns)
+        # The identity of a run has targets in the shape in which they were given.
+        given = numbers[:, 0] if self._flat else numbers
         with self._threads(columns) as threads:
-            solved = self._learn(columns, targets, threads, omega, y)
-        coef, intercept = _unscaled(self.history_[-1], solved, self.support_)
-        single = self._flat and self.tasks_ is None
-        self.coef_ = coef[0] if single else coef
-        self.intercept_ = float(intercept[0]) if single else intercept
+            end = self._learn(columns, targets, threads, omega, given)
+        self._take_weights(*self._unscaled(end))
         return self
 
     def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
@@ -216,29 +147,12 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         """Return the best intercepts; one step of any solver finds those of squares."""
         if isinstance(problem.loss, Squared):
             return None
-        alone, none = intercepts_alone(problem), np.empty(0, np.int64)
+        alone = intercepts_alone(problem)
+        none = np.empty(0, np.int64)
         return Round(
             number=0, entered=none, candidates=none, coef=alone.W.T, shared=alone.shared,
             intercept=alone.b,
         )  # fmt: skip
-
-    def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return the targets, (m,) or (m, T)."""
-        scores = self._task_scores(X, tasks)
-        return scores[:, 0] if self._flat else scores
-
-
-def _unscaled(last: Round, solved: Solved, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return solved.pool.columns.unscaled(last.coef + last.shared, last.intercept, support)
-
-
-def _of_groups(
-    make: Callable[..., Targets], known: tuple[np.ndarray, ...], n_tasks: int, columns: Columns
-) -> TargetsOf:
-    """Return the targets of tasks that have their own examples, in one place."""
-    if columns.partitioned:
-        raise InputError("tasks", f"{n_tasks} tasks", "None with columns in partitions")
-    return TargetsOf(make, known, n_tasks)
 
 
 def _ordered(problem: TaskProblem, values: np.ndarray) -> np.ndarray:

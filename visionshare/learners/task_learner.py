@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from visionshare.columns import Columns, TaskScaledColumns
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
@@ -27,7 +27,7 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.search import TASK_CRITERIA, PerCostSearch, Pool, Search, TaskCriterion
 from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
-__all__ = ["Solved", "TaskLearner", "finite_numbers"]
+__all__ = ["Generated", "TaskLearner", "finite_numbers"]
 
 # Alpha at which all candidates violate optimality, for targets and weights of about 1.
 _TINY = 1e-6
@@ -36,7 +36,7 @@ _INTERCEPTS = 100
 _SCALINGS = ("unit_norm", "unit_variance", "max_abs", "none")
 
 
-class Solved(NamedTuple):
+class Generated(NamedTuple):
     """Where column generation ended: its pool and the problem of the last round."""
 
     pool: Pool
@@ -69,7 +69,6 @@ class TaskLearner(Learner):
     solver: str | Callable[[TaskProblem], Solver]
     warm_start: bool
     scaling: str
-    scaling_per_task: bool = False
     tol: float
     refit_tol: float
     max_iter: int
@@ -77,7 +76,6 @@ class TaskLearner(Learner):
     random_state: int = 0
     progress: bool = False
 
-    tasks_: np.ndarray | None
     history_: tuple[Round, ...]
 
     def _settings(self) -> GenerationSettings:
@@ -121,17 +119,6 @@ class TaskLearner(Learner):
         # Two classes have one score: their multinomial loss is the logistic one.
         return make_task_loss("logistic" if self.loss == "multinomial" else self.loss)
 
-    def _task_positions(self, tasks: np.ndarray | None, m: int) -> np.ndarray | None:
-        """Learn the names of the tasks; return each example's task, as a position in them."""
-        self.tasks_ = None
-        if tasks is None:
-            return None
-        tasks = np.asarray(tasks)
-        if tasks.shape != (m,):
-            raise InputError("tasks", tasks.shape, f"one task for each of {m} examples")
-        self.tasks_, positions = np.unique(tasks, return_inverse=True)
-        return positions
-
     def _problem(
         self, targets: TargetsOf, columns: Columns, executor: Executor | None
     ) -> TaskProblem:
@@ -149,21 +136,17 @@ class TaskLearner(Learner):
         """Refuse what needs the examples in one place, before any work."""
         if not columns.partitioned:
             return columns
-        template = getattr(self, "template", "single")
         if self.solver == "admm" or solver_maker(self.solver) is Admm:
             accepted = "'newton', 'fista', 'gradboost' or 'adaboost' with columns in partitions"
             raise InputError("solver", self.solver, accepted)
-        if not isinstance(template, str) or template != "single":
-            raise InputError("template", template, "'single' with columns in partitions")
         return columns
 
     def _learn(
         self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
-    ) -> Solved:
+    ) -> Generated:
         """Run the loop and keep its rounds; ``examples`` are what identifies its inputs."""
         settings = self._settings()
         problem = self._problem(targets, columns, executor)
-        columns = self._scaled_per_task(columns, problem)
         entering = settings.n_entering if settings.corrective else 1
         columns.check_rounds(settings.rounds, entering, settings.patience)
         settings = self._rated(settings, columns, targets.n_tasks)
@@ -180,18 +163,12 @@ class TaskLearner(Learner):
         self.support_ = support_of(pool, self.candidates_)
         self.n_iter_ = history[-1].number
         self.stopped_by_ = ending(history, settings, len(self.support_))
-        return Solved(pool, problem)
+        return Generated(pool, problem)
 
-    def _scaled_per_task(self, columns: Columns, problem: TaskProblem) -> Columns:
-        """Return columns with a scaling for each task, where that is asked for."""
-        if not self.scaling_per_task:
-            return columns
-        if self.tasks_ is None or problem.order is None:
-            raise InputError("scaling_per_task", True, "False, without tasks of their own examples")
-        task_of = np.zeros(columns.shape[0], np.int64)
-        for block in problem.blocks:
-            task_of[problem.order[block.rows]] = block.tasks[0]
-        return TaskScaledColumns(columns, task_of, problem.n_tasks)
+    def _unscaled(self, end: Generated) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights and intercepts of unscaled columns."""
+        last = self.history_[-1]
+        return end.pool.columns.unscaled(last.coef + last.shared, last.intercept, self.support_)
 
     def _run(
         self,
@@ -211,13 +188,10 @@ class TaskLearner(Learner):
             if targets.coupled:
                 problem_settings[0] = "multinomial"
             described = [loop, *problem_settings, self.scaling]
-            described += [getattr(self, "template", None), pool.columns.fingerprint]
+            described.append(pool.columns.fingerprint)
             begun = [] if start is None else [start.candidates, start.coef, start.intercept]
             if start is not None and problem.sharing:
                 begun.append(start.shared)
-            if len(problem.blocks) > 1:
-                # The order of the examples alone does not say where a task ends.
-                begun.append(np.array([block.rows.start for block in problem.blocks]))
             return run_identity(described, order, *examples, *begun)
 
         most = settings.rounds + 1
@@ -256,8 +230,6 @@ class TaskLearner(Learner):
         X: np.ndarray | Columns,
         y: np.ndarray,
         sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
     ) -> float:
         """Return λ_max, the least alpha that leaves all weights of the tasks at 0."""
         # It is the largest dual norm of a candidate's gradient at the best intercepts, among the
@@ -279,27 +251,13 @@ class TaskLearner(Learner):
         other: Any = clone(self)
         for name, value in (settings | self._quickest).items():
             setattr(other, name, value)
-        other.fit(X, y, sample_weight, tasks=tasks)
+        other.fit(X, y, sample_weight)
         return float(other.history_[1].score + tiny) if len(other.history_) > 1 else 0.0
 
     def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
         """Return about what an example's part of a gradient is, 1 at most."""
         largest = 1.0 if sample_weight is None else finite_numbers(sample_weight).max(initial=0)
         return min(1.0, float(largest)) if largest > 0 else 1.0
-
-    def _task_scores(self, X: np.ndarray | Columns, tasks: np.ndarray | None) -> np.ndarray:
-        """Return the scores (m, T), or (m, 1) of each example's own task."""
-        scores = self._scores(X)
-        if (tasks is None) != (self.tasks_ is None):
-            accepted = "a task for each example, as in fit" if self.tasks_ is not None else "None"
-            raise InputError("tasks", tasks if tasks is None else np.shape(tasks), accepted)
-        if tasks is None:
-            return scores
-        tasks, names = np.asarray(tasks), np.asarray(self.tasks_)
-        positions = np.minimum(np.searchsorted(names, tasks), len(names) - 1)
-        if tasks.shape != (len(scores),) or (names[positions] != tasks).any():
-            raise InputError("tasks", tasks.shape, f"tasks among {names[:10].tolist()}")
-        return scores[np.arange(len(scores)), positions][:, None]
 
 
 @dataclass(frozen=True)
@@ -317,8 +275,9 @@ class _ProblemMaker:
         targets = self.targets(*examples)
         loss = self.loss if targets.classes is None else Multinomial(targets.classes)
         return TaskProblem(
-            targets.blocks, targets.n_tasks, loss, self.norm, self.alpha, self.shared_alpha,
-            self.dtype, executor, order=targets.order, examples=len(examples[0]),
+            [targets.block], len(targets.block.tasks), loss, self.norm, self.alpha,
+            self.shared_alpha, self.dtype, executor, order=targets.order,
+            examples=len(examples[0]),
         )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from visionshare.solvers.bounds import (
     check_quadratic_bound,
     majorizer,
 )
-from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
+from visionshare.solvers.coordinate import AdaBoost, GradBoost
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.intercepts import intercepts_alone
 from visionshare.solvers.newton import Newton, polish
@@ -58,7 +58,6 @@ __all__ = [
     "TaskProblem",
     "TaskSolution",
     "TaskWeights",
-    "Template",
     "check_quadratic_bound",
     "intercepts_alone",
     "majorizer",
@@ -89,7 +88,7 @@ def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[Task
     ----------
     given : str or callable
         A key of :data:`SOLVERS`, or a class such as ``Newton``, or
-        ``functools.partial(GradBoost, template="parallel")``.
+        ``functools.partial(Admm, as_published=True)``.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class MovingRows(NamedTuple):
     total : ndarray of shape (n, T)
         Importance of the examples times |x|; zeros for bounds that do not weigh.
     size : ndarray of shape (n,)
-        How far each row may move, see :meth:`RowBound.size`.
+        How far each row may move, see :meth:`RowBound.sized`.
     starts : ndarray of int
         Where each group of rows begins.
     """
@@ -71,16 +71,6 @@ class RowBound(Protocol):
         """Return how far each row may move alone, by the measure of all examples."""
         ...
 
-    def size(
-        self,
-        X: np.ndarray,
-        starts: np.ndarray,
-        omegas: np.ndarray,
-        budget: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return how far each row may move."""
-        ...
-
     def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the new weights of each row, where bound and penalty are least."""
         ...
@@ -94,17 +84,10 @@ class RowBound(Protocol):
         ...
 
 
-def _reach(X: np.ndarray, omegas: np.ndarray, budget: np.ndarray) -> float:
-    """Return max_i Σ_j a_j |x_ij| over the examples that count."""
-    used = omegas.max(axis=0) > 0
-    return float((budget @ np.abs(X))[used].max(initial=0.0)) or 1.0
-
-
 class QuadraticBound:
     """L(w + δ) ≤ L(w) + g·δ + ½ Σ_j B_j ‖δ_j‖², GradBoost's.
 
-    A row alone has B = c Σ_i ω_i x_i² for the loss's largest curvature c; rows that move together
-    B_j = c Σ_i ω_i |x_ij| / a_j, by Jensen's inequality, for Σ_j a_j |x_ij| ≤ 1.
+    A row has B = c Σ_i ω_i x_i² for the loss's largest curvature c.
 
     Parameters
     ----------
@@ -119,33 +102,6 @@ class QuadraticBound:
         self.penalty = problem.norm
         self.alpha = problem.alpha
         self._curvature = problem.loss.curvature
-
-    def size(
-        self,
-        X: np.ndarray,
-        starts: np.ndarray,
-        omegas: np.ndarray,
-        budget: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return B of each row, equal within a group.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, m)
-            Columns, as rows.
-        starts : ndarray of int
-            Where each group of rows begins.
-        omegas : ndarray of shape (n_weights, m)
-            Weights of the examples in each block, or in each task; 0 for those of others.
-        budget : ndarray of shape (n,), optional
-            a_j of rows that move together, brought to scale here; each group moves alone when
-            omitted.
-        """
-        if budget is None:
-            return self.sized(self.measure(X, omegas), starts)
-        a = budget / _reach(X, omegas, budget)
-        alone = np.maximum.reduceat((np.abs(X) @ omegas.T).max(axis=1) / a, starts)
-        return self._of_groups(alone, starts, len(X))
 
     def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
         """Return Σ_i ω_i x_i² of each row by each of the weights, (n, n_weights)."""
@@ -212,25 +168,6 @@ class ExponentialBound:
         self.penalty: RowPenalty = norm
         self.alpha = problem.alpha
         self._template = loss.template
-
-    def size(
-        self,
-        X: np.ndarray,
-        starts: np.ndarray,
-        omegas: np.ndarray,
-        budget: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return a_j of each row; see :meth:`QuadraticBound.size`.
-
-        Raises
-        ------
-        InputError
-            If a group has several columns.
-        """
-        if budget is None:
-            return self.sized(self.measure(X, omegas), starts)
-        _check_single(starts, X)
-        return self._template * budget / _reach(X, omegas, budget)
 
     def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
         """Return the largest |x| of each row over the examples that count, (n,)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,9 +16,7 @@ from visionshare.solvers.tasks import (
     TaskWeights,
 )
 
-__all__ = ["AdaBoost", "GradBoost", "Template"]
-
-Template = str | np.ndarray | Callable[[np.ndarray], np.ndarray]
+__all__ = ["AdaBoost", "GradBoost"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,8 @@ class _Coordinates(StepSolver):
 
     bound_name: ClassVar[str]
 
-    def __init__(self, problem: TaskProblem, template: Template = "single") -> None:
+    def __init__(self, problem: TaskProblem) -> None:
         self.problem = problem
-        self.template = template
         if problem.sharing:
             raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
         self.bound: RowBound = BOUNDS[self.bound_name](problem)
@@ -82,50 +78,7 @@ class _Coordinates(StepSolver):
         return _Part(rows, starts, self.bound.sized(measure, starts))
 
     def _parts(self) -> list[_Part]:
-        problem = self.problem
-        if problem.n == 0:
-            return []
-        if isinstance(self.template, str) and self.template == "single":
-            return [self._alone(group) for group in range(len(problem.starts))]
-        X = problem.columns.astype(np.float64)
-        parts = []
-        for shares in self._shares(X):
-            group = np.maximum.reduceat(shares, problem.starts) > 0
-            sizes = np.diff(np.append(problem.starts, problem.n))
-            rows = np.flatnonzero(np.repeat(group, sizes))
-            starts = np.cumsum(np.append(0, sizes[group]))[:-1]
-            if len(rows) == 0:
-                continue
-            if len(starts) == 1:
-                parts.append(self._alone(int(np.flatnonzero(group)[0])))
-                continue
-            budget = np.where(shares[rows] > 0, shares[rows], 1.0)
-            parts.append(
-                _Part(rows, starts, self.bound.size(X[rows], starts, problem.omegas, budget))
-            )
-        return parts
-
-    def _shares(self, X: np.ndarray) -> np.ndarray:
-        """Return the templates of the active columns, (templates, n)."""
-        n = len(X)
-        template = self.template
-        if isinstance(template, str):
-            shares = np.ones((1, n))
-        elif callable(template):
-            shares = np.atleast_2d(np.asarray(template(X), np.float64))
-        else:
-            stacked = np.atleast_2d(np.asarray(template, np.float64))
-            shares = (
-                stacked[:, self.problem.ids]
-                if stacked.shape[1] > self.problem.ids.max()
-                else stacked
-            )
-        accepted = f"shares of at least 0 of shape (templates, {n}), every column in one of them"
-        if shares.ndim != 2 or shares.shape[1] != n:
-            raise InputError("template", f"shape {shares.shape}", accepted)
-        if not np.isfinite(shares).all() or shares.min() < 0 or not shares.max(axis=0).min() > 0:
-            raise InputError("template", "other numbers, or a column in none", accepted)
-        return shares
+        return [self._alone(group) for group in range(len(self.problem.starts))]
 
     def _move(self, W: np.ndarray, slacks: list[np.ndarray], part: _Part) -> None:
         """Change the weights of some rows, and the slacks with them."""
@@ -171,11 +124,6 @@ class GradBoost(_Coordinates):
     ----------
     problem : TaskProblem
         Without shared weights.
-    template : "single", "parallel", ndarray or callable, default "single"
-        Which features move together, and their shares a_j of the step: each alone, all at once, as
-        the rows of an array (templates, d) over all columns say, or those of what a function of the
-        active columns (n, m) returns, (templates, n). Shares are brought to the scale that the loss
-        allows; a sweep takes one template after the other.
 
     References
     ----------
@@ -193,8 +141,6 @@ class AdaBoost(_Coordinates):
     problem : TaskProblem
         Logistic, multinomial or insensitive loss, no shared weights, q = 1 or infinity, and groups
         of one column.
-    template : "single", "parallel", ndarray or callable, default "single"
-        See :class:`GradBoost`.
 
     Raises
     ------

@@ -36,7 +36,8 @@ class TuningLoss:
 
     def residual(self, Z: np.ndarray, batch: Batch) -> tuple[float, np.ndarray]:
         """Return the mean loss of scores, and its derivative in them, (k, n)."""
-        omega, taught = self._weights(batch.y, batch.n), batch.taught
+        omega = self._weights(batch.y, batch.n)
+        taught = batch.taught
         value, R = self._of_labels(Z, batch, omega)
         if self._smoothing:
             uniform = np.full(Z.shape, 1 / len(Z), Z.dtype)

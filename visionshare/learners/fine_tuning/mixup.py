@@ -18,7 +18,8 @@ class Mixture(NamedTuple):
     @classmethod
     def drawn(cls, n: int, alpha: float, rng: np.random.Generator) -> Mixture:
         """Return a mixture of n images at random."""
-        partners, shares = rng.permutation(n), rng.beta(alpha, alpha, n)
+        partners = rng.permutation(n)
+        shares = rng.beta(alpha, alpha, n)
         # The pairs are random: the larger fraction may as well be the first one's, whose class
         # remains that of the mixture.
         return cls(partners, np.maximum(shares, 1 - shares))

@@ -116,7 +116,8 @@ def features_of(part: ImagePart, features: Tunable, epoch: int, stride: int) -> 
 
 def scores_of(part: ImagePart, model: MovingClassifier, epoch: int, rows: np.ndarray) -> np.ndarray:
     """Return scores (k, n) of some of an epoch's images."""
-    images, scores = part.images(epoch), model.scores
+    images = part.images(epoch)
+    scores = model.scores
     Z = [np.empty((len(scores.c), 0), np.float32)]
     for start in range(0, len(rows), _SCORED):
         chosen = images[rows[start : start + _SCORED]]
@@ -136,7 +137,8 @@ def batch_gradient(
 ) -> tuple[np.ndarray, list[tuple[float, np.ndarray]]]:
     """Return the part of a step's gradient, flat, and its images' loss and scores (k, n)."""
     model = model.at(version, flat)
-    scores, jobs = model.scores, part.n_jobs
+    scores = model.scores
+    jobs = part.n_jobs
     if len(rows) == 0:
         zeros = np.zeros(sum(p.size for p in model.parameters), np.float32)
         return zeros, [(0.0, np.empty((len(scores.c), 0), np.float32))]

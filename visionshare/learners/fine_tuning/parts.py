@@ -104,7 +104,8 @@ class PartSplit:
     """
 
     def __init__(self, number: int, n: int, settings: FineTuning) -> None:
-        self._seed, self._number = settings.random_state, number
+        self._seed = settings.random_state
+        self._number = number
         order = np.random.default_rng([self._seed, 1, number]).permutation(n)
         n_validation = round(settings.validation_fraction * n)
         self.validation = np.sort(order[:n_validation])

@@ -39,7 +39,9 @@ def _quadratic_forms(
     for q in range(first, last):
         np.dot(X, A[q], Y[q])
         for i in range(X.shape[0]):
-            x, y, total = X[i], Y[q, i], np.float32(0)
+            x = X[i]
+            y = Y[q, i]
+            total = np.float32(0)
             for j in range(x.shape[0]):
                 total += x[j] * y[j]
             out[q, i] += total
@@ -55,7 +57,9 @@ def quadratic_forms(X: np.ndarray, A: np.ndarray, Y: np.ndarray, out: np.ndarray
 def _example_gradients(first: int, last: int, Y: np.ndarray, R: np.ndarray, G: np.ndarray) -> None:
     for i in range(first, last):
         for q in range(R.shape[0]):
-            g, y, twice = G[i], Y[q, i], np.float32(2) * R[q, i]
+            g = G[i]
+            y = Y[q, i]
+            twice = np.float32(2) * R[q, i]
             for j in range(g.shape[0]):
                 g[j] += twice * y[j]
 
@@ -67,7 +71,9 @@ def _form_gradients(
     for q in range(first, last):
         weighted = Y[q]
         for i in range(X.shape[0]):
-            x, y, r = X[i], weighted[i], R[q, i]
+            x = X[i]
+            y = weighted[i]
+            r = R[q, i]
             for j in range(x.shape[0]):
                 y[j] = r * x[j]
         np.dot(X.T, weighted, D[q])

@@ -40,7 +40,8 @@ class ProductScores:
     ) -> ProductScores:
         """Return the scores of a linear classifier, with products that do not count yet."""
         k, n = weights.shape
-        mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        mean = X.mean(axis=0, dtype=np.float64)
+        deviation = X.std(axis=0, dtype=np.float64)
         flat = deviation**2 <= _FLAT * np.mean(np.square(X), axis=0)
         scale = np.where(flat, 0.0, 1 / np.where(flat, 1.0, deviation))
         pairs = n * (n + 1) // 2 if products else 0
@@ -133,7 +134,8 @@ class ProductScores:
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the gradients of Σ R · Z."""
         G = np.ascontiguousarray(R.T @ self.used_weights)
-        total, dQ = R.sum(axis=1), np.empty_like(self.Q)
+        total = R.sum(axis=1)
+        dQ = np.empty_like(self.Q)
         if self.Q.size:
             k, n = self.W.shape
             D = np.empty((k, n, n), np.float32)
@@ -143,8 +145,10 @@ class ProductScores:
 
     def plain(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return weights of unstandardized features and products, and intercepts, all float64."""
-        W, Q = self.W.astype(np.float64), self.Q * self.product_scale.astype(np.float64)
-        offset, scale = self.offset.astype(np.float64), self.scale.astype(np.float64)
+        W = self.W.astype(np.float64)
+        Q = self.Q * self.product_scale.astype(np.float64)
+        offset = self.offset.astype(np.float64)
+        scale = self.scale.astype(np.float64)
         c = self.c - Q @ self.product_offset.astype(np.float64)
         n = W.shape[1]
         if Q.size:

@@ -18,7 +18,8 @@ class StandardizedTemplates:
     """Features whose templates move as directions of zero mean, each with a gain."""
 
     def __init__(self, features: Tunable) -> None:
-        self._features, self._templates = features, tuple(features.templates)
+        self._features = features
+        self._templates = tuple(features.templates)
         self.templates: tuple[int, ...] = ()
         gains = []
         self.parameters = list(features.parameters)

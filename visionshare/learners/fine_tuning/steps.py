@@ -85,8 +85,12 @@ class Tuner:
         class_weights: np.ndarray | None,
         n_jobs: int,
     ) -> None:
-        self.before, self.settings, self.n_jobs = classifier, settings, n_jobs
-        self._engine, self._labels, self._splits = engine, labels, splits
+        self.before = classifier
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self._engine = engine
+        self._labels = labels
+        self._splits = splits
         self._n_images = sum(map(len, labels))
         sizes = np.array([len(split.training) for split in splits])
         self._n_training = int(sizes.sum())
@@ -137,7 +141,8 @@ class Tuner:
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
         settings = self.settings
-        half, few_bits = -(-settings.epochs // 2), settings.first_quantized_epoch
+        half = -(-settings.epochs // 2)
+        few_bits = settings.first_quantized_epoch
         self._resume(history, half, few_bits)
         for number in range(len(history), settings.epochs):
             begun = time.perf_counter()
@@ -174,7 +179,8 @@ class Tuner:
 
     def _select(self, epoch: int) -> None:
         """Keep as many features as are asked for; their steps restart."""
-        model, most = self.model, self.settings.max_features
+        model = self.model
+        most = self.settings.max_features
         n = model.scores.W.shape[1]
         if most is None or most >= n:
             return
@@ -201,7 +207,8 @@ class Tuner:
 
     def _steps(self, epoch: int) -> tuple[float, float, list[np.ndarray]]:
         """Take an epoch's steps; return loss, error and scores (k, m) of images before theirs."""
-        settings, n_steps = self.settings, self._bounds.shape[1] - 1
+        settings = self.settings
+        n_steps = self._bounds.shape[1] - 1
         orders = [split.order(epoch) for split in self._splits]
         mixing = [split.mixing(epoch) for split in self._splits]
         found: list[list[tuple[float, np.ndarray]]] = [[] for _ in orders]
@@ -233,7 +240,8 @@ class Tuner:
 
     def _step(self, gradient: np.ndarray, rate: float) -> None:
         """Take a step by the gradient of the loss in all that moves."""
-        scores, alpha = self.model.scores, np.float32(self.settings.alpha)
+        scores = self.model.scores
+        alpha = np.float32(self.settings.alpha)
         gradients = unflattened(gradient, self.adam.parameters)
         gradients[-3] += alpha * scores.W
         gradients[-1] += alpha * scores.Q
@@ -245,7 +253,8 @@ class Tuner:
         self, orders: list[np.ndarray], found: list[list[tuple[float, np.ndarray]]]
     ) -> tuple[float, float, list[np.ndarray]]:
         """Return the mean loss and error of all images, and the scores of each part's."""
-        figures, scores = [], []
+        figures = []
+        scores = []
         for y, order, steps in zip(self._labels, orders, found, strict=True):
             Z = np.concatenate([of_step for _, of_step in steps], axis=1)
             wrong = np.count_nonzero(np.argmax(Z, axis=0) != y[order])
@@ -256,7 +265,8 @@ class Tuner:
 
     def _judged(self, epoch: int, scores: list[np.ndarray]) -> tuple[float, float]:
         """Return the error on the validation images, and the temperature of the last epoch."""
-        settings, last = self.settings, epoch + 1 == self.settings.epochs
+        settings = self.settings
+        last = epoch + 1 == self.settings.epochs
         validates = self._n_training < self._n_images
         if not (validates or last):
             return _NAN, _NAN
@@ -339,16 +349,20 @@ class Tuner:
 
         self.averages.take_over()
         self.model.moved()
-        scores, last, before = self.model.scores, history[-1], self.before
+        scores = self.model.scores
+        last = history[-1]
+        before = self.before
         family: Any = self.model.features.family()
         weights, products, intercept = scores.plain()
         if products.size:
             family, weights = _with_products(family, weights, products, scores.kept)
-        weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
+        weights = weights.astype(np.float32)
+        intercept = intercept.astype(np.float32)
         temperature = last.temperature
         if isinstance(scores, QuantizedScores):
             whole = scores.whole()
-            weights, intercept = whole.weights, whole.intercept
+            weights = whole.weights
+            intercept = whole.intercept
             temperature = float(np.ldexp(temperature, -whole.exponent))
         error = None if np.isnan(last.validation_error) else last.validation_error
         seconds = sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:])

@@ -71,14 +71,11 @@ def test_a_fold_may_lack_a_class_that_has_a_weight():
         (GroupFeatureClassifier(SquaredHinge(), solver="adaboost", q=1), "loss"),
         (GroupFeatureClassifier("logistic", solver="adaboost"), "q"),
         (GroupFeatureClassifier(solver="adaboost"), "q"),
-        (GroupFeatureClassifier("logistic", solver="adaboost", grouping="task"), "grouping"),
-        (GroupFeatureClassifier(solver="gradboost", grouping="task"), "grouping"),
         (GroupFeatureClassifier("exponential", solver="gradboost"), "loss"),
         (GroupFeatureClassifier("exponential", solver=GradBoost), "loss"),
         (GroupFeatureRegressor(solver="adaboost", q=1), "loss"),
         (MixedNormClassifier(2.0, solver="adaboost"), "q"),
         (StructuralBoostingClassifier("squared", penalty="l1", solver="adaboost"), "loss"),
-        (StructuralBoostingClassifier(penalty="l1/l2 per task", solver="adaboost"), "penalty"),
     ],
 )
 def test_what_a_solver_cannot_carry_is_refused(learner, name):
@@ -90,8 +87,6 @@ def test_what_a_solver_cannot_carry_is_refused(learner, name):
     [
         GroupFeatureClassifier("logistic", q=1, solver="adaboost"),
         GroupFeatureClassifier("multinomial", q=np.inf, solver="adaboost"),
-        GroupFeatureClassifier("logistic", q=1, grouping="feature_task", solver="adaboost"),
-        GroupFeatureClassifier(solver="gradboost", grouping="feature_task"),
         GroupFeatureClassifier("exponential", solver="newton", shared_alpha=1.0),
         MixedNormClassifier(solver="adaboost"),
     ],
@@ -120,5 +115,5 @@ def test_penalties_take_numbers_of_numpy():
 
 def test_a_norm_without_zeros_is_named_by_its_parameter():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    with pytest.raises(InputError, match=r"^grouping: got 'task'"):
-        GroupFeatureClassifier(grouping="task").alpha_max(X, X[:, 0] > 0)
+    with pytest.raises(InputError, match=r"^penalty: got"):
+        StructuralBoostingClassifier(penalty="l2^2").alpha_max(X, X[:, 0] > 0)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
@@ -300,40 +299,3 @@ def _two_tasks(seed=0, m=160, d=15):
 
 
 FINE = {"tol": 1e-8, "refit_tol": 1e-9, "max_iter": 20000, "n_entering": 15}
-
-
-@pytest.mark.parametrize("settings", [{}, {"search": "random", "search_options": {"n": 30}}])
-def test_one_norm_of_all_weights_lets_enough_enter_at_once(digits, settings):
-    X, y, _, _ = digits
-    whole = GroupFeatureClassifier(grouping="task", alpha=10.0, n_entering=64).fit(X, y)
-    model = GroupFeatureClassifier(grouping="task", alpha=10.0, **settings).fit(X, y)
-    assert model.stopped_by_ == "optimal"
-    assert_allclose(model.history_[-1].value, whole.history_[-1].value, rtol=1e-5)
-    assert set(model.support_) == set(whole.support_)
-
-
-def test_one_norm_of_all_weights_has_a_largest_alpha():
-    X, y, _ = _two_tasks()
-    settings = {"grouping": "task", "loss": "squared", "scaling": "none", "refit_tol": 1e-7}
-    target = 2.0 * y - 1
-    largest = np.linalg.norm(2 * X.T @ (target - target.mean()))
-    model = GroupFeatureClassifier(alpha=1.002 * largest, **settings).fit(X, y)
-    assert len(model.support_) == 0
-    assert model.stopped_by_ == "optimal"
-    model.set_params(alpha=0.99 * largest).fit(X, y)
-
-    def objective(v):
-        rest = target - X @ v[:-1] - v[-1]
-        return rest @ rest + 0.99 * largest * np.sqrt(v[:-1] @ v[:-1] + 1e-16)
-
-    found = minimize(objective, np.full(16, 0.01), method="BFGS", options={"gtol": 1e-7})
-    assert_allclose(model.history_[-1].value, found.fun, rtol=1e-6)
-
-
-def test_shared_weights_need_no_weights_of_tasks(digits):
-    X, y, _, _ = digits
-    settings = {"alpha": 1e6, "shared_alpha": 0.5, "loss": "logistic"}
-    one = GroupFeatureClassifier(grouping="task", **settings).fit(X, y > 4)
-    same = GroupFeatureClassifier(**settings).fit(X, y > 4)
-    assert_allclose(one.history_[-1].value, same.history_[-1].value, rtol=1e-6)
-    assert len(one.support_) > 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -25,10 +25,10 @@ def digits():
     "settings",
     [
         {},
-        {"q": 2, "working_set": "all"},
-        {"working_set": "all", "calibrate": False, "alpha": 3.0},
+        {"q": 2},
+        {"calibrate": False, "alpha": 3.0},
     ],
-    ids=["default", "2", "all"],
+    ids=["default", "2", "uncalibrated"],
 )
 def test_it_is_a_learner(settings):
     check_learner(MixedNormClassifier(**settings))
@@ -49,10 +49,9 @@ def _residual(model, X, y):
     return P - (y[:, None] == model.classes_)
 
 
-@pytest.mark.parametrize("working_set", ["violators", "all"])
-def test_weights_and_gradients_are_dual(working_set, digits):
+def test_weights_and_gradients_are_dual(digits):
     X, y = digits
-    model = MixedNormClassifier(alpha=4.0, working_set=working_set, **EXACT).fit(X, y)
+    model = MixedNormClassifier(alpha=4.0, **EXACT).fit(X, y)
     R = _residual(model, X, y)
     G = X.T @ R
     assert_allclose(R.sum(axis=0), 0, atol=1e-3)
@@ -78,7 +77,7 @@ def test_the_group_lasso_has_parallel_gradients(digits):
 def test_it_is_the_optimum_of_column_generation(q, digits):
     X, y = digits
     slow = GroupFeatureClassifier("multinomial", q=q, alpha=6.0, **EXACT).fit(X, y)
-    for settings in ({}, {"working_set": "all"}, {"solver": "fista"}):
+    for settings in ({}, {"solver": "fista"}):
         model = MixedNormClassifier(q, alpha=6.0, **EXACT, **settings).fit(X, y)
         assert_allclose(model.history_[-1].value, slow.history_[-1].value, rtol=1e-5)
         assert sorted(model.support_) == sorted(slow.support_)
@@ -98,10 +97,9 @@ def test_of_one_score_it_is_the_lasso(digits, l1_alone):
         assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
 
 
-@pytest.mark.parametrize("working_set", ["violators", "all"])
-def test_the_path_begins_where_weights_begin(working_set, digits):
+def test_the_path_begins_where_weights_begin(digits):
     X, y = digits
-    learner = MixedNormClassifier(working_set=working_set, calibrate=False, **EXACT)
+    learner = MixedNormClassifier(calibrate=False, **EXACT)
     largest = learner.alpha_max(X, y)
     G = X.T @ (np.bincount(y) / len(y) - (y[:, None] == np.arange(10)))
     assert_allclose(largest, np.abs(G).sum(axis=1).max(), rtol=1e-4)
@@ -128,17 +126,15 @@ def test_a_solver_coarser_than_the_search_ends(digits):
 
 def test_columns_that_say_nothing_stay_out(digits):
     X, y = digits
-    model = MixedNormClassifier(alpha=3.0, working_set="all").fit(ArrayColumns(X), y)
+    model = MixedNormClassifier(alpha=3.0).fit(ArrayColumns(X), y)
     assert (X[:, 0] == 0).all()
     assert 0 not in model.support_
-    plain = MixedNormClassifier(alpha=3.0).fit(ArrayColumns(X), y)
-    assert_array_equal(np.sort(model.support_), np.sort(plain.support_))
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("q", 0.5), ("alpha", None), ("alpha", 0.0), ("working_set", "some"),
+        ("q", 0.5), ("alpha", None), ("alpha", 0.0),
         ("n_entering", 0), ("solver", "admm"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
     ],
 )  # fmt: skip

@@ -13,7 +13,6 @@ import numpy as np
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
 from visionshare.losses import ImportanceLoss
-from visionshare.penalties import is_separable
 from visionshare.search import (
     BoundState,
     Candidate,
@@ -40,8 +39,6 @@ _logger = logging.getLogger(__name__)
 _FINER = 3
 # Of the objective: by how much a round that only solves on must lower it for another one.
 _LEAST_GAIN = 1e-8
-# Of a sum of squares.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -114,10 +111,6 @@ def generate(
         again = not settings.corrective and kkt > settings.refit_tol
         state = _state(pool, problem, weights, active, searches)
         chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
-        if chosen and problem.per_task and not is_separable(problem.norm):
-            chosen = _entering_together(
-                pool, problem, state, useless, weights, active, chosen, settings
-            )
         # What violates optimality is known only where the restricted problem is solved: without a
         # violator the solver goes on, as long as it gains.
         unsolved = settings.corrective and kkt > settings.refit_tol and gains
@@ -271,69 +264,6 @@ def _chosen(
         if violated > max(settings.tol * least, 0)
         or (candidate.number in movable and candidate.score > 0)
     ]
-
-
-def _entering_together(
-    pool: Pool,
-    problem: TaskProblem,
-    state: BoundState,
-    useless: np.ndarray,
-    weights: TaskWeights,
-    active: Sequence[int],
-    chosen: list[Candidate],
-    settings: GenerationSettings,
-) -> list[Candidate]:
-    """Return what is to enter, with as many more as tasks without weights need to get some."""
-    # One norm over all weights of a task lets none of them leave zero before the gradients of all
-    # exceed λ together: a candidate alone rarely does. Where a task with weights wants what was
-    # chosen, or the shared weights do, that goes first. Columns that grow have room for few.
-    least = problem.alpha * (1 + settings.tol)
-    unused = ~weights.W.any(axis=0)
-    if not unused.any() or pool.columns.grows:
-        return chosen
-    numbers = np.array([c.number for c in chosen])
-    wanted = (_task_norms(pool, state, numbers)[:, ~unused] > settings.tol * problem.alpha).any()
-    if problem.sharing:
-        shared = Violation(problem.norm, np.inf, problem.shared_alpha)
-        beyond = shared.score(pool, state, numbers)
-        wanted |= (beyond > settings.tol * problem.shared_alpha).any()
-    if wanted:
-        return chosen
-    excluded = useless.copy()
-    excluded[list(active)] = True
-    criterion = Violation(problem.norm, problem.alpha, problem.shared_alpha)
-    every = settings.search.best(pool, state, criterion, excluded, pool.size)
-    numbers = np.array([c.number for c in every])
-    squares = _task_norms(pool, state, numbers) ** 2
-    entering = np.isin(numbers, [c.number for c in chosen])
-    inside = np.zeros(problem.n_tasks)
-    if active:
-        inside = np.sum(_task_norms(pool, state, np.array(active)) ** 2, axis=0)
-    for t in np.flatnonzero(unused):
-        entering |= _prefix(squares[:, t], entering, least**2 - inside[t])
-    reached = inside + squares[entering].sum(axis=0) > (1 - _ROUNDING) * least**2
-    if unused.all() and not reached.any():
-        return []
-    known = {c.number for c in chosen}
-    return chosen + [c for c, e in zip(every, entering, strict=True) if e and c.number not in known]
-
-
-def _prefix(squares: np.ndarray, entering: np.ndarray, needed: float) -> np.ndarray:
-    """Return which of the largest squares make those that enter exceed a sum."""
-    # None if all do not.
-    more = np.zeros(len(squares), bool)
-    order = np.argsort(-np.where(entering, 0, squares), kind="stable")
-    sums = squares[entering].sum() + np.cumsum(np.where(entering, 0, squares)[order])
-    if squares[entering].sum() <= needed < sums[-1]:
-        more[order[: 1 + np.argmax(sums > needed)]] = True
-    return more
-
-
-def _task_norms(pool: Pool, state: BoundState, numbers: np.ndarray) -> np.ndarray:
-    """Return the norm of each candidate's gradient in each task, (n, T)."""
-    ids, starts = pool.members(numbers)
-    G = pool.columns.correlate(state.residual, ids).astype(np.float64)
-    return np.abs(G) if starts is None else np.sqrt(np.add.reduceat(G**2, starts, axis=0))
 
 
 def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> TaskWeights:

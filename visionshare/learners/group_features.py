@@ -7,12 +7,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from visionshare.errors import InputError
-from visionshare.generators.checks import check_choice
 from visionshare.learners.task_estimators import TaskClassifier, TaskRegressor
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.losses import TaskLoss
-from visionshare.penalties import EuclideanNorm, GroupNorm, RowPenalty, TaskGroupNorm
 from visionshare.search import Search
 from visionshare.solvers import Solver, TaskProblem
 
@@ -26,7 +23,6 @@ class _GroupFeatures(TaskLearner):
     loss: str | TaskLoss = "squared_hinge"
     _: KW_ONLY
     q: float = 2.0
-    grouping: str = "feature"
     alpha: float | None = 1.0
     shared_alpha: float | None = None
     rounds: int = 200
@@ -46,16 +42,6 @@ class _GroupFeatures(TaskLearner):
     random_state: int = 0
     progress: bool = False
 
-    def _norm(self) -> RowPenalty:
-        check_choice("grouping", self.grouping, ("feature", "feature_task", "task"))
-        if self.grouping == "task":
-            if self.q != 2:
-                raise InputError("q", self.q, "2, where the weights of a task have one norm")
-            return EuclideanNorm()
-        if self.grouping == "feature_task" and self.q != 1:
-            return TaskGroupNorm(self.q)
-        return GroupNorm(self.q)
-
 
 @dataclass(eq=False, repr=False)
 class GroupFeatureClassifier(TaskClassifier, _GroupFeatures):
@@ -73,9 +59,6 @@ default "squared_hinge"
         for two.
     q : float, default 2.0
         Norm inside a feature's (or group's) weights: 1 to infinity.
-    grouping : {"feature", "feature_task", "task"}, default "feature"
-        Which weights have a norm together: those of a feature (or group) in all tasks, those in one
-        task alone, or all weights of a task, Σ_t ‖w_t‖₂, by which no feature is left out.
     alpha : float or None, default 1.0
         λ_p; None: no weights of single tasks.
     shared_alpha : float or None, default None
@@ -86,7 +69,6 @@ default "squared_hinge"
         Stop when so many features have weights.
     n_entering : int, default 1
         Candidates that enter in a round at most, all violators: more of them make fewer rounds.
-        With ``grouping="task"`` as many more as let a task without weights have some.
     search : {"exhaustive", "random", "screened", "sampled"} or Search, default "exhaustive"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.
@@ -169,7 +151,7 @@ class GroupFeatureRegressor(TaskRegressor, _GroupFeatures):
     ----------
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
-    q, grouping, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
+    q, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
 patience, solver, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, \
 n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.

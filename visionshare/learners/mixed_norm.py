@@ -11,14 +11,10 @@ import numpy as np
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.generators.checks import check_choice
 from visionshare.learners.column_generation import GenerationSettings
-from visionshare.learners.path import support_of
-from visionshare.learners.rounds import Round
 from visionshare.learners.task_estimators import TaskClassifier
 from visionshare.learners.task_learner import Generated
 from visionshare.learners.task_targets import TargetsOf
-from visionshare.search import Pool
 from visionshare.solvers import Solver, TaskProblem
 
 __all__ = ["MixedNormClassifier"]
@@ -39,9 +35,6 @@ class MixedNormClassifier(TaskClassifier):
         lasso of all weights.
     alpha : float, default 1.0
         λ.
-    working_set : {"violators", "all"}, default "violators"
-        "all" solves for the weights of all columns at once; "violators" for those of columns that
-        violate optimality, and again until none does. The optimum is the same.
     n_entering : int, default 50
         Violators that enter at once at most.
     solver : {"newton", "fista", "gradboost"} or callable, default "newton"
@@ -89,7 +82,7 @@ class MixedNormClassifier(TaskClassifier):
     """
 
     # Its gradient is that of the intercepts alone: no weights need to be solved for.
-    _quickest: ClassVar[dict[str, Any]] = {"working_set": "violators", "calibrate": False}
+    _quickest: ClassVar[dict[str, Any]] = {"calibrate": False}
     loss = "multinomial"
     # Rounds end by themselves: there are only so many violators.
     rounds = 100_000
@@ -97,7 +90,6 @@ class MixedNormClassifier(TaskClassifier):
     q: float = float("inf")
     alpha: float = 1.0
     _: KW_ONLY
-    working_set: str = "violators"
     n_entering: int = 50
     solver: str | Callable[[TaskProblem], Solver] = "newton"
     scaling: str = "unit_norm"
@@ -110,7 +102,6 @@ class MixedNormClassifier(TaskClassifier):
     n_jobs: int | None = 1
 
     def _settings(self) -> GenerationSettings:
-        check_choice("working_set", self.working_set, ("violators", "all"))
         if self.alpha is None:
             raise InputError("alpha", None, "a finite number above 0")
         return super()._settings()
@@ -118,29 +109,7 @@ class MixedNormClassifier(TaskClassifier):
     def _learn(
         self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
     ) -> Generated:
-        solved = super()._learn(columns, targets, executor, *examples)
-        # The first solve counts: with all columns in the working set it is the only one.
+        end = super()._learn(columns, targets, executor, *examples)
+        # The first solve, of the intercepts, counts too.
         self.n_iter_ += 1
-        return solved
-
-    def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
-        """Return the end of the last fit; with all columns in the working set, zeros for them."""
-        last = super()._start(pool, targets)
-        if self.working_set != "all":
-            return last
-        candidates = np.flatnonzero(~pool.flat())
-        ids = support_of(pool, candidates)
-        W = np.zeros((len(ids), targets.n_tasks))
-        intercept = np.zeros(targets.n_tasks)
-        if last is not None:
-            position = {int(j): i for i, j in enumerate(ids)}
-            W[[position[int(j)] for j in support_of(pool, last.candidates)]] = last.coef.T
-            intercept[:] = last.intercept
-        return Round(
-            number=0,
-            entered=np.empty(0, np.int64),
-            candidates=candidates,
-            coef=W.T,
-            intercept=intercept,
-            shared=np.zeros(len(ids)),
-        )
+        return end

@@ -9,7 +9,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.losses import ImportanceLoss, TaskLoss
 from visionshare.penalties import GroupNorm, RowPenalty
-from visionshare.penalties.registry import is_separable
 from visionshare.search import TASK_CRITERIA, LargestDecrease
 from visionshare.solvers import AdaBoost, GradBoost, check_quadratic_bound, solver_maker
 
@@ -37,32 +36,22 @@ def check_solver(learner: HasSolver, loss: TaskLoss, norm: RowPenalty) -> None:
     if maker is AdaBoost:
         _check_adaboost(learner, loss, norm)
     elif bounded or isinstance(TASK_CRITERIA.make(learner.criterion), LargestDecrease):
-        if not is_separable(norm) and _norm_parameter(learner, norm) != "penalty":
-            accepted = "a sum over features, for solver 'gradboost'"
-            raise InputError(_norm_parameter(learner, norm), _given(learner, norm), accepted)
         check_quadratic_bound(loss, norm)
 
 
 def _check_adaboost(learner: HasSolver, loss: TaskLoss, norm: RowPenalty) -> None:
     if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
-        name = _norm_parameter(learner, norm)
+        name = _norm_parameter(learner)
         accepted = {
             "penalty": "'l1' or 'l1/linf', for AdaBoost",
-            "grouping": "'feature', for AdaBoost",
             "q": "1 or infinity, for AdaBoost",
         }
-        raise InputError(name, _given(learner, norm), accepted[name])
+        raise InputError(name, getattr(learner, name), accepted[name])
     if not isinstance(loss, ImportanceLoss):
         accepted_loss = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
         raise InputError("loss", learner.loss, accepted_loss)
 
 
-def _norm_parameter(learner: HasSolver, norm: RowPenalty) -> str:
+def _norm_parameter(learner: HasSolver) -> str:
     """Return the name of the parameter that a learner's norm comes from."""
-    if hasattr(learner, "penalty"):
-        return "penalty"
-    return "q" if isinstance(norm, GroupNorm) else "grouping"
-
-
-def _given(learner: HasSolver, norm: RowPenalty) -> Any:
-    return getattr(learner, _norm_parameter(learner, norm))
+    return "penalty" if hasattr(learner, "penalty") else "q"

@@ -91,12 +91,9 @@ default "multinomial"
         so does every loss where y has several labels. AdaBoost bounds the first three, and the
         exponential loss is for "adaboost", or for criterion "violation" with "newton", "fista" or
         "admm".
-    penalty : {"l1/l2", "l1/linf", "l1", "l1/l2 per task", "l2", "l2^2"} or RowPenalty, \
-default "l1/l2"
-        Ω: the norms inside and across features; a norm of each group in each task alone; Σ_t
-        ‖w_t‖₂; or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With "l2" and "l2^2" no weight is
-        zero and induction ends with ``rounds``, ``max_features`` or ``tol``; "l2" needs criterion
-        "violation" with "newton", "fista" or "admm".
+    penalty : {"l1/l2", "l1/linf", "l1", "l2^2"} or RowPenalty, default "l1/l2"
+        Ω: the norms inside and across features; or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
+        "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.
     alpha : float, default 1.0
         λ. The loss is a sum over examples: it grows with their number.
     solver : {"gradboost", "adaboost", "newton", "fista", "admm"} or callable, default "gradboost"
@@ -105,8 +102,7 @@ default "l1/l2"
     corrective : bool, default True
         Re-optimize all weights in every round, or make one update of one feature's weights.
     n_entering : int, default 30
-        Candidates that enter in a totally corrective round at most; with "l2" as many more as let
-        a class without weights have some.
+        Candidates that enter in a totally corrective round at most.
     criterion : {"bound", "violation"} or TaskCriterion, default "bound"
         Which of the candidates that violate optimality enter: those with the greatest decrease of
         the bound, or of the largest dual norm.

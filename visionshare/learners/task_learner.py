@@ -235,8 +235,7 @@ class TaskLearner(Learner):
         # It is the largest dual norm of a candidate's gradient at the best intercepts, among the
         # candidates that the search looks at: for fresh draws those of one round.
         if self._norm().least(1.0) == 0:
-            name = "penalty" if hasattr(self, "penalty") else "grouping"
-            raise InputError(name, getattr(self, name), "a norm that makes weights zero")
+            raise InputError("penalty", self._norm(), "a norm that makes weights zero")
         tiny = _TINY * self._gradient_scale(y, sample_weight)
         settings: dict[str, Any] = {
             "alpha": tiny, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,

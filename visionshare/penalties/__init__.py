@@ -4,7 +4,7 @@
 """
 
 from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
-from visionshare.penalties.registry import NORMS, is_separable, make_norm
+from visionshare.penalties.registry import NORMS, make_norm
 from visionshare.penalties.smooth import (
     PENALTIES,
     NoPenalty,
@@ -14,12 +14,10 @@ from visionshare.penalties.smooth import (
     SmoothMax,
     make_penalty,
 )
-from visionshare.penalties.task_norms import EuclideanNorm, TaskGroupNorm
 
 __all__ = [
     "NORMS",
     "PENALTIES",
-    "EuclideanNorm",
     "GroupNorm",
     "HalfSquares",
     "NoPenalty",
@@ -28,8 +26,6 @@ __all__ = [
     "RowPenalty",
     "SmoothL1",
     "SmoothMax",
-    "TaskGroupNorm",
-    "is_separable",
     "make_norm",
     "make_penalty",
 ]

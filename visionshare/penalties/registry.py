@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
-from visionshare.penalties.task_norms import EuclideanNorm, TaskGroupNorm
 from visionshare.registry import Registry
 
-__all__ = ["NORMS", "is_separable", "make_norm"]
+__all__ = ["NORMS", "make_norm"]
 
 NORMS: Registry[RowPenalty] = Registry(
     "penalty",
@@ -16,8 +15,6 @@ NORMS: Registry[RowPenalty] = Registry(
         "l1": partial(GroupNorm, 1),
         "l1/l2": partial(GroupNorm, 2),
         "l1/linf": partial(GroupNorm, float("inf")),
-        "l1/l2 per task": TaskGroupNorm,
-        "l2": EuclideanNorm,
         "l2^2": HalfSquares,
     },
     ("prox", "dual_norms", "norms"),
@@ -33,14 +30,3 @@ def make_norm(given: str | RowPenalty) -> RowPenalty:
         If no penalty has that name.
     """
     return NORMS.make(given)
-
-
-def is_separable(norm: RowPenalty) -> bool:
-    """Return whether a penalty is a sum over groups, so that one group may move alone.
-
-    Examples
-    --------
-    >>> is_separable(make_norm("l1/l2")), is_separable(make_norm("l2"))
-    (True, False)
-    """
-    return bool(getattr(norm, "separable", True))

@@ -18,7 +18,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.losses import ImportanceLoss, TaskLoss
-from visionshare.penalties import GroupNorm, RowPenalty, is_separable
+from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
@@ -218,9 +218,6 @@ def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
     >>> from visionshare.losses import Logistic
     >>> check_quadratic_bound(Logistic(), GroupNorm(2))
     """
-    if not is_separable(norm):
-        accepted = "a sum over features; or criterion 'violation' with solver 'newton' or 'admm'"
-        raise InputError("penalty", type(norm).__name__, accepted)
     if not np.isfinite(loss.curvature):
         accepted = (
             "a loss of bounded curvature for the quadratic bound; or solver 'adaboost', or "

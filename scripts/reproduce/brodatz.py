@@ -210,7 +210,7 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     columns.fit_scaling("unit_norm")
     targets = class_targets(data.y, np.ones(len(data.y)), len(set(data.y)))
     loss, norm = make_task_loss("squared_hinge"), GroupNorm(2.0)
-    problem = TaskProblem([targets.block], len(targets.block.tasks), loss, norm, alpha)
+    problem = TaskProblem(targets.tasks, loss, norm, alpha)
     problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)
     start = problem.empty().padded(POOL)
     solution = Admm(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])

@@ -69,7 +69,7 @@ class _WatchedAdmm(Admm):
 class _WatchedFista(Fista):
     recorder: _Recorder
 
-    def _step(self, *arguments: Any) -> tuple[TaskWeights, list[np.ndarray]]:
+    def _step(self, *arguments: Any) -> tuple[TaskWeights, np.ndarray]:
         step = super()._step(*arguments)
         self.recorder.note(step[0])
         return step
@@ -112,7 +112,7 @@ def problem_of(X: np.ndarray, y: np.ndarray, alpha: float) -> TaskProblem:
     k = int(y.max()) + 1
     targets = class_targets(y, np.ones(len(y)), k)
     loss = make_task_loss("squared_hinge")
-    problem = TaskProblem([targets.block], k, loss, GroupNorm(1), alpha)
+    problem = TaskProblem(targets.tasks, loss, GroupNorm(1), alpha)
     for column in X.T:
         problem.append(column[None])
     return problem

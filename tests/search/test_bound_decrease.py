@@ -24,14 +24,12 @@ def _state(penalty, groups=None, alpha=4.0, d=12):
     columns = ArrayColumns(X, dtype="float64", groups=groups)
     columns.fit_scaling("none")
     targets = coupled_targets(y, omega, 3)
-    problem = TaskProblem(
-        [targets.block], 3, Multinomial(targets.classes), make_norm(penalty), alpha
-    )
-    block, start = problem.blocks[0], problem.empty()
-    z = problem.slack(block, start)
+    problem = TaskProblem(targets.tasks, Multinomial(targets.classes), make_norm(penalty), alpha)
+    start = problem.empty()
+    z = problem.slack(start)
     state = BoundState(
-        problem.residual(block, z), 1, np.empty(0, np.int64), problem.importance(block, z),
-        block.omega[None], {},
+        problem.residual(z), 1, np.empty(0, np.int64), problem.importance(z),
+        problem.targets.omega[None], {},
     )  # fmt: skip
     return problem, Pool(columns), state, X
 

@@ -24,7 +24,7 @@ def _problem(loss, penalty, seed=0, m=30):
     else:
         targets = class_targets(y, omega, 3)
         task_loss = make_task_loss(loss)
-    problem = TaskProblem([targets.block], 3, task_loss, make_norm(penalty), 0.8)
+    problem = TaskProblem(targets.tasks, task_loss, make_norm(penalty), 0.8)
     for _ in range(3):
         problem.append(rng.normal(size=(1, m)))
     return problem, TaskWeights(
@@ -33,12 +33,11 @@ def _problem(loss, penalty, seed=0, m=30):
 
 
 def _figures(problem, weights, bound, rows):
-    block = problem.blocks[0]
-    z, X = problem.slack(block, weights), problem.columns[rows]
-    gradient = X @ problem.residual(block, z)
-    total = np.abs(X) @ problem.importance(block, z) if bound.weighs else np.zeros_like(gradient)
+    z, X = problem.slack(weights), problem.columns[rows]
+    gradient = X @ problem.residual(z)
+    total = np.abs(X) @ problem.importance(z) if bound.weighs else np.zeros_like(gradient)
     starts = np.arange(len(rows))
-    size = bound.sized(bound.measure(X, block.omega[None]), starts)
+    size = bound.sized(bound.measure(X, problem.targets.omega[None]), starts)
     return MovingRows(weights.W[rows], gradient, total, size, starts)
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from visionshare.losses import Insensitive
 from visionshare.penalties import GroupNorm
-from visionshare.solvers import TaskBlock, TaskProblem, intercepts_alone
+from visionshare.solvers import TaskProblem, TaskTargets, intercepts_alone
 
 
 @pytest.mark.parametrize("shift", [0.0, -1e4])
@@ -18,8 +18,8 @@ def test_they_are_the_best_of_each_task(size, shift):
     Y[:, 2] = shift
     omega = rng.uniform(0.5, 2, (41, 3)) * (rng.random((41, 3)) < 0.7)
     loss = Insensitive(0.1)
-    block = TaskBlock(slice(0, 41), np.arange(3), np.ones((41, 3)), Y, omega)
-    found = intercepts_alone(TaskProblem([block], 3, loss, GroupNorm(1), 1.0))
+    targets = TaskTargets(np.ones((41, 3)), Y, omega)
+    found = intercepts_alone(TaskProblem(targets, loss, GroupNorm(1), 1.0))
     assert found.W.shape == (0, 3)
     for t in range(3):
 

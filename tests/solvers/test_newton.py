@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from visionshare.losses import make_task_loss
 from visionshare.penalties import GroupNorm
-from visionshare.solvers import Fista, TaskBlock, TaskProblem
+from visionshare.solvers import Fista, TaskProblem, TaskTargets
 from visionshare.solvers.newton import Newton
 
 
@@ -14,10 +14,8 @@ def _problem(X, q, alpha, tasks=3, loss="squared_hinge", dtype=np.float64, size=
     rng = np.random.default_rng(1)
     m = len(X)
     s = rng.choice([-1.0, 1.0], (m, tasks))
-    block = TaskBlock(slice(0, m), np.arange(tasks), s, np.ones((m, tasks)), np.ones(m))
-    problem = TaskProblem(
-        [block], tasks, make_task_loss(loss), GroupNorm(q), alpha, dtype=np.dtype(dtype)
-    )
+    targets = TaskTargets(s, np.ones((m, tasks)), np.ones(m))
+    problem = TaskProblem(targets, make_task_loss(loss), GroupNorm(q), alpha, dtype=np.dtype(dtype))
     for i in range(0, X.shape[1], size):
         problem.append(X.T[i : i + size])
     return problem
@@ -67,12 +65,10 @@ def test_tasks_that_stand_apart_are_solved_as_if_alone():
     X = np.random.default_rng(0).normal(size=(60, 10))
     together = _problem(X, 1, 2.0)
     solved = _solved(together, 1e-10)
-    block = together.blocks[0]
+    targets = together.targets
     for task in range(3):
-        alone = TaskBlock(
-            block.rows, np.zeros(1, int), block.s[:, [task]], block.c[:, [task]], block.omega
-        )
-        problem = TaskProblem([alone], 1, together.loss, GroupNorm(1), 2.0)
+        alone = TaskTargets(targets.s[:, [task]], targets.c[:, [task]], targets.omega)
+        problem = TaskProblem(alone, together.loss, GroupNorm(1), 2.0)
         problem.append(X.T, [1] * 10)
         single = _solved(problem, 1e-10)
         assert_allclose(solved.weights.W[:, task], single.weights.W[:, 0], atol=1e-8)

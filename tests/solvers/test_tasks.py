@@ -13,8 +13,8 @@ from visionshare.penalties import GroupNorm
 from visionshare.solvers import (
     SOLVERS,
     Fista,
-    TaskBlock,
     TaskProblem,
+    TaskTargets,
     TaskWeights,
     polish,
     solver_maker,
@@ -24,20 +24,16 @@ SIZES = (2, 1, 1, 3)
 WHOLE = ("admm", "fista", "newton")
 
 
-def _problem(loss="squared_hinge", q=2, alpha=1.5, shared=np.inf, blocks=1, seed=0, **kw):
+def _problem(loss="squared_hinge", q=2, alpha=1.5, shared=np.inf, seed=0, **kw):
     """Return a problem of three tasks and seven columns in four groups."""
     rng = np.random.default_rng(seed)
-    m, parts = 60, []
-    for i in range(blocks):
-        rows = slice(i * m // blocks, (i + 1) * m // blocks)
-        n = rows.stop - rows.start
-        tasks = np.arange(3) if blocks == 1 else np.array([i])
-        if loss == "squared":
-            s, c = np.ones((n, len(tasks))), rng.normal(size=(n, len(tasks))) + 1
-        else:
-            s, c = rng.choice([-1.0, 1.0], (n, len(tasks))), np.ones((n, len(tasks)))
-        parts.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
-    problem = TaskProblem(parts, 3, make_task_loss(loss), GroupNorm(q), alpha, shared, **kw)
+    m = 60
+    if loss == "squared":
+        s, c = np.ones((m, 3)), rng.normal(size=(m, 3)) + 1
+    else:
+        s, c = rng.choice([-1.0, 1.0], (m, 3)), np.ones((m, 3))
+    targets = TaskTargets(s, c, rng.uniform(0.5, 2, m))
+    problem = TaskProblem(targets, make_task_loss(loss), GroupNorm(q), alpha, shared, **kw)
     for size in SIZES:
         columns = rng.normal(size=(size, m)) + 0.3
         problem.append(columns / np.linalg.norm(columns, axis=1, keepdims=True))
@@ -49,13 +45,12 @@ def _start(problem):
 
 
 def _by_definition(problem, weights):
-    total = 0.0
-    for block in problem.blocks:
-        for i, t in enumerate(block.tasks):
-            w = weights.W[:, t] + weights.shared
-            f = problem.columns[:, block.rows].T @ w + weights.b[t]
-            z = block.c[:, i] - block.s[:, i] * f
-            total += np.dot(block.omega, problem.loss.value(z))
+    total, targets = 0.0, problem.targets
+    for t in range(problem.n_tasks):
+        w = weights.W[:, t] + weights.shared
+        f = problem.columns.T @ w + weights.b[t]
+        z = targets.c[:, t] - targets.s[:, t] * f
+        total += np.dot(targets.omega, problem.loss.value(z))
     if problem.per_task:
         ends = np.cumsum(SIZES)
         for a, b in zip(ends - SIZES, ends, strict=True):
@@ -96,21 +91,21 @@ def _independent(problem):
 
 @pytest.mark.parametrize("solver", WHOLE)
 @pytest.mark.parametrize(
-    ("loss", "q", "alpha", "shared", "blocks"),
+    ("loss", "q", "alpha", "shared"),
     [
-        ("squared_hinge", 2, 1.5, np.inf, 1),
-        ("squared_hinge", 1, 0.8, np.inf, 1),
-        ("squared", 2, 1.0, np.inf, 1),
-        ("logistic", 2, 0.4, np.inf, 1),
-        ("logistic", 1.5, 0.5, np.inf, 1),
-        ("squared_hinge", 2, np.inf, 1.5, 1),
-        ("squared_hinge", 2, 1.5, 2.0, 1),
-        ("squared", 2, 0.7, 0.7, 3),
-        ("logistic", 2, 0.3, 0.4, 3),
+        ("squared_hinge", 2, 1.5, np.inf),
+        ("squared_hinge", 1, 0.8, np.inf),
+        ("squared", 2, 1.0, np.inf),
+        ("logistic", 2, 0.4, np.inf),
+        ("logistic", 1.5, 0.5, np.inf),
+        ("squared_hinge", 2, np.inf, 1.5),
+        ("squared_hinge", 2, 1.5, 2.0),
+        ("squared", 2, 0.7, 0.7),
+        ("logistic", 2, 0.3, 0.4),
     ],
 )
-def test_solvers_reach_the_independent_minimum(solver, loss, q, alpha, shared, blocks):
-    problem = _problem(loss, q, alpha, shared, blocks)
+def test_solvers_reach_the_independent_minimum(solver, loss, q, alpha, shared):
+    problem = _problem(loss, q, alpha, shared)
     solved = SOLVERS[solver](problem).solve(_start(problem), 1e-7, 20000)
     assert solved.converged
     assert_allclose(solved.value, _by_definition(problem, solved.weights), rtol=1e-12)
@@ -143,8 +138,9 @@ def test_at_lambda_max_every_weight_is_zero(solver, q):
     problem.alpha = np.inf
     problem.shared_alpha = 1e9
     alone = free.solve(_start(problem), 1e-12, 20000).weights
-    slacks = [problem.slack(block, alone) for block in problem.blocks]
-    lambda_max = problem.norm.dual_norms(problem.gradient(slacks).W, problem.starts).max()
+    lambda_max = problem.norm.dual_norms(
+        problem.gradient(problem.slack(alone)).W, problem.starts
+    ).max()
     problem.shared_alpha = np.inf
     for factor, empty in ((1.001, True), (0.98, False)):
         problem.alpha = factor * lambda_max
@@ -155,7 +151,7 @@ def test_at_lambda_max_every_weight_is_zero(solver, q):
 @pytest.mark.parametrize("solver", WHOLE)
 def test_a_column_that_enters_never_raises_the_objective(solver):
     whole = _problem(seed=3)
-    problem = TaskProblem(whole.blocks, 3, whole.loss, whole.norm, whole.alpha, whole.shared_alpha)
+    problem = TaskProblem(whole.targets, whole.loss, whole.norm, whole.alpha, whole.shared_alpha)
     made, weights, values = SOLVERS[solver](problem), problem.empty(), []
     values.append(made.solve(weights, 1e-8, 20000).value)
     for first, size in zip(np.cumsum(SIZES) - SIZES, SIZES, strict=True):
@@ -182,12 +178,12 @@ def test_columns_that_leave_are_forgotten(solver):
 
 def test_groups_may_enter_together():
     one_by_one = _problem()
-    together = TaskProblem(one_by_one.blocks, 3, one_by_one.loss, one_by_one.norm, one_by_one.alpha)
+    together = TaskProblem(one_by_one.targets, one_by_one.loss, one_by_one.norm, one_by_one.alpha)
     together.append(one_by_one.columns.copy(), SIZES)
     assert_array_equal(together.starts, one_by_one.starts)
     assert_array_equal(together.columns, one_by_one.columns)
-    for a, b in zip(together.grams + together.sums, one_by_one.grams + one_by_one.sums,
-                    strict=True):  # fmt: skip
+    pairs = [(together.products, one_by_one.products), (together.sums, one_by_one.sums)]
+    for a, b in pairs:
         assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
@@ -196,8 +192,8 @@ def test_scaled_columns_make_the_same_steps():
     problem, large = _problem(), _problem(alpha=150.0)
     columns = large.columns
     columns *= 100
-    large.grams = [1e4 * g for g in large.grams]
-    large.sums = [100 * s for s in large.sums]
+    large.products = 1e4 * large.products
+    large.sums = 100 * large.sums
     results = [SOLVERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
     assert_allclose(results[0].weights.W, 100 * results[1].weights.W, rtol=1e-9, atol=1e-10)
 
@@ -271,8 +267,8 @@ def test_an_example_of_weight_two_is_two_examples(solver, q, most):
     s, c, counts = rng.choice([-1.0, 1.0], (m, 3)), np.ones((m, 3)), rng.integers(1, 5, m)
 
     def weights(rows, omega):
-        block = TaskBlock(slice(0, len(rows)), np.arange(3), s[rows], c[rows], omega)
-        problem = TaskProblem([block], 3, make_task_loss("logistic"), GroupNorm(q), 0.5)
+        targets = TaskTargets(s[rows], c[rows], omega)
+        problem = TaskProblem(targets, make_task_loss("logistic"), GroupNorm(q), 0.5)
         problem.append(X[:2, rows], sizes=[1, 1])
         problem.append(X[2:, rows], sizes=[2, 2])
         return solver_maker(solver)(problem).solve(_start(problem), 1e-12, most).weights

@@ -9,71 +9,43 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from visionshare.distributed.engine import Engine, PartitionedRows
+from visionshare.distributed.engine import Engine, staying, summed
 from visionshare.distributed.host import THREADS
 from visionshare.errors import InputError
-from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights
+from visionshare.solvers import TaskProblem, TaskTargets, TaskWeights
 
 __all__ = ["PartitionedTasks"]
 
 T = TypeVar("T")
 
 
-def _staying_of_block(function: Callable[..., Any]) -> Any:
-    """Return a method whose first argument, a block, is that of each partition."""
-
-    def method(self: Any, block: TaskBlock, *args: Any) -> PartitionedRows:
-        return self._engine.rows(_of_block, self._local, function, *args)
-
-    return method
-
-
-def _summed_of_block(function: Callable[..., Any]) -> Any:
-    """Return a method that adds up what a function gives of each partition's block."""
-
-    def method(self: Any, block: TaskBlock, *args: Any) -> Any:
-        return self._engine.total(_of_block, self._local, function, *args)
-
-    return method
-
-
-def _of_block(problem: TaskProblem, function: Callable[..., T], *args: Any) -> T:
-    return function(problem, problem.blocks[0], *args)
-
-
-def _rows_and_sums(problem: TaskProblem) -> tuple[int, np.ndarray]:
-    return problem.m, problem.blocks[0].totals
-
-
-# A partition that is placed anew repeats its orders: none may write over what another has left.
-def _shifted(
-    problem: TaskProblem, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
-) -> np.ndarray:
-    return problem.shifted(block, z.copy(), X, change)
-
-
-def _raised(problem: TaskProblem, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-    return problem.raised(block, z.copy(), step)
-
-
-def _loss_value(problem: TaskProblem, *slacks: np.ndarray) -> float:
-    return problem.loss_value(slacks)
-
-
-def _gradient(problem: TaskProblem, *slacks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    gradient = problem.gradient(slacks)
-    return gradient.W, gradient.b
-
-
 @dataclass(frozen=True)
-class _BlockElsewhere(TaskBlock):
-    """Tasks whose examples lie elsewhere: what is left here are sums of their weights."""
+class _TargetsElsewhere(TaskTargets):
+    """Targets whose examples lie elsewhere: what is left here are sums of their weights."""
 
     sums: np.ndarray
 
     @property
     def totals(self) -> np.ndarray:
         return self.sums
+
+
+def _rows_and_sums(problem: TaskProblem) -> tuple[int, np.ndarray]:
+    return problem.m, problem.targets.totals
+
+
+# A partition that is placed anew repeats its orders: none may write over what another has left.
+def _shifted(problem: TaskProblem, z: np.ndarray, X: np.ndarray, change: np.ndarray) -> np.ndarray:
+    return problem.shifted(z.copy(), X, change)
+
+
+def _raised(problem: TaskProblem, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+    return problem.raised(z.copy(), step)
+
+
+def _gradient(problem: TaskProblem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    gradient = problem.gradient(z)
+    return gradient.W, gradient.b
 
 
 class PartitionedTasks(TaskProblem):
@@ -94,9 +66,8 @@ class PartitionedTasks(TaskProblem):
     def _measure(self) -> None:
         """Learn how many rows the partitions have, and the sums of their weights."""
         count, sums = self.total(_rows_and_sums)
-        block = self.blocks[0]
-        empty = (block.s, block.c, block.omega)
-        self.blocks = [_BlockElsewhere(block.rows, block.tasks, *empty, sums)]
+        empty = self.targets
+        self.targets = _TargetsElsewhere(empty.s, empty.c, empty.omega, sums)
         self._count = int(count)
 
     @property
@@ -126,13 +97,7 @@ class PartitionedTasks(TaskProblem):
         self._engine.change(self._local, TaskProblem.append, new, sizes, ids)
 
     def keep(self, groups: np.ndarray) -> np.ndarray:
-        ends = np.cumsum(self._sizes)
-        parts = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
-        positions = np.concatenate([np.empty(0, np.int64), *parts])
-        self._sizes = [self._sizes[g] for g in groups]
-        self.n = len(positions)
-        self.ids = self.ids[positions]
-        self.removals += 1
+        positions = self._positions(groups)
         self._engine.change(self._local, TaskProblem.keep, groups)
         return positions
 
@@ -142,24 +107,22 @@ class PartitionedTasks(TaskProblem):
         smaller._measure()
         return smaller
 
-    forward = _staying_of_block(TaskProblem.forward)
-    slack = _staying_of_block(TaskProblem.slack)
-    residual = _staying_of_block(TaskProblem.residual)
-    importance = _staying_of_block(TaskProblem.importance)
-    row_values = _staying_of_block(TaskProblem.row_values)
-    shifted = _staying_of_block(_shifted)
-    raised = _staying_of_block(_raised)
-    backward = _summed_of_block(TaskProblem.backward)
-    row_sums = _summed_of_block(TaskProblem.row_sums)
-    intercept_sums = _summed_of_block(TaskProblem.intercept_sums)
-    curvature_grams = _summed_of_block(TaskProblem.curvature_grams)
+    forward = staying(TaskProblem.forward)
+    slack = staying(TaskProblem.slack)
+    residual = staying(TaskProblem.residual)
+    importance = staying(TaskProblem.importance)
+    row_values = staying(TaskProblem.row_values)
+    shifted = staying(_shifted)
+    raised = staying(_raised)
+    backward = summed(TaskProblem.backward)
+    row_sums = summed(TaskProblem.row_sums)
+    intercept_sums = summed(TaskProblem.intercept_sums)
+    curvature_grams = summed(TaskProblem.curvature_grams)
+    loss_value = summed(TaskProblem.loss_value)
 
-    def loss_value(self, slacks: Sequence[Any]) -> float:
-        return self.total(_loss_value, *slacks)
-
-    def gradient(self, slacks: Sequence[Any]) -> TaskWeights:
-        W, b = self.total(_gradient, *slacks)
+    def gradient(self, z: Any) -> TaskWeights:
+        W, b = self.total(_gradient, z)
         return TaskWeights(W, W.sum(axis=1), b)
 
-    def mean_squares(self, i: int) -> np.ndarray:
-        return self.total(TaskProblem.mean_squares, i) if self.n else super().mean_squares(i)
+    def mean_squares(self) -> np.ndarray:
+        return self.total(TaskProblem.mean_squares) if self.n else super().mean_squares()

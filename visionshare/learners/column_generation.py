@@ -29,7 +29,6 @@ from visionshare.solvers import (
     TaskProblem,
     TaskSolution,
     TaskWeights,
-    spread_weights,
 )
 
 __all__ = ["GenerationSettings", "ending", "generate"]
@@ -193,14 +192,14 @@ def _state(
     search: int,
 ) -> BoundState:
     """Return what searches and criteria may ask for, in the order of the columns' examples."""
-    slacks = [problem.slack(block, weights) for block in problem.blocks]
+    z = problem.slack(weights)
     weighs = isinstance(problem.loss, ImportanceLoss)
     groups = np.split(weights.W, problem.starts[1:]) if active else []
     return BoundState(
-        problem.each(_residual, *slacks),
+        problem.each(_residual, z),
         search,
         support_of(pool, active),
-        problem.each(_importance, *slacks) if weighs else np.zeros((0, problem.n_tasks)),
+        problem.each(_importance, z) if weighs else np.zeros((0, problem.n_tasks)),
         problem.each(_spread_omegas),
         dict(zip(map(int, active), groups, strict=True)),
     )
@@ -212,25 +211,26 @@ def _examples(problem: TaskProblem) -> tuple[np.ndarray, int]:
     return order, problem.m if problem.examples is None else problem.examples
 
 
-def _residual(problem: TaskProblem, *slacks: np.ndarray) -> np.ndarray:
+def _residual(problem: TaskProblem, z: np.ndarray) -> np.ndarray:
     order, m = _examples(problem)
     residual = np.zeros((m, problem.n_tasks), problem.dtype)
-    for block, z in zip(problem.blocks, slacks, strict=True):
-        residual[np.ix_(order[block.rows], block.tasks)] = problem.residual(block, z)
+    residual[order] = problem.residual(z)
     return residual
 
 
-def _importance(problem: TaskProblem, *slacks: np.ndarray) -> np.ndarray:
+def _importance(problem: TaskProblem, z: np.ndarray) -> np.ndarray:
     order, m = _examples(problem)
     importance = np.zeros((m, problem.n_tasks))
-    for block, z in zip(problem.blocks, slacks, strict=True):
-        importance[np.ix_(order[block.rows], block.tasks)] = problem.importance(block, z)
+    importance[order] = problem.importance(z)
     return importance
 
 
 def _spread_omegas(problem: TaskProblem) -> np.ndarray:
     order, m = _examples(problem)
-    return np.vstack([spread_weights(block, order[block.rows], m) for block in problem.blocks])
+    weights = problem.targets.weights
+    spread = np.zeros((weights.shape[1], m))
+    spread[:, order] = weights.T
+    return spread
 
 
 def _chosen(

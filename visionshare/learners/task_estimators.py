@@ -172,7 +172,7 @@ def _class_counts(_: TaskProblem, folds: np.ndarray, y: np.ndarray, k: int) -> n
 
 
 def _scores(problem: TaskProblem, weights: TaskWeights) -> np.ndarray:
-    return problem.forward(problem.blocks[0], weights.whole) + weights.b
+    return problem.forward(weights.whole) + weights.b
 
 
 def _outside(_: TaskProblem, folds: np.ndarray, fold: int) -> np.ndarray:
@@ -187,4 +187,4 @@ def _replaced(
 
 
 def _omega(problem: TaskProblem) -> np.ndarray:
-    return problem.blocks[0].omega
+    return problem.targets.omega

@@ -274,9 +274,8 @@ class _ProblemMaker:
         targets = self.targets(*examples)
         loss = self.loss if targets.classes is None else Multinomial(targets.classes)
         return TaskProblem(
-            [targets.block], len(targets.block.tasks), loss, self.norm, self.alpha,
-            self.shared_alpha, self.dtype, executor, order=targets.order,
-            examples=len(examples[0]),
+            targets.tasks, loss, self.norm, self.alpha, self.shared_alpha, self.dtype, executor,
+            order=targets.order, examples=len(examples[0]),
         )  # fmt: skip
 
 

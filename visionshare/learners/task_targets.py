@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.learners.examples import class_signs
-from visionshare.solvers import TaskBlock
+from visionshare.solvers import TaskTargets
 
 __all__ = [
     "Targets",
@@ -25,7 +25,7 @@ __all__ = [
 class Targets:
     """The tasks of some examples, and which of these have a weight above 0."""
 
-    block: TaskBlock
+    tasks: TaskTargets
     order: np.ndarray
     # Class of each example in ``order``, where one loss couples the scores of all classes.
     classes: np.ndarray | None = None
@@ -51,7 +51,7 @@ def coupled_targets(y: np.ndarray, omega: np.ndarray, n_classes: int) -> Targets
     """Return one task a class, whose slacks are the scores: the loss knows the classes."""
     shape = (len(y), n_classes)
     targets = _targets(np.full(shape, -1.0), np.zeros(shape), omega)
-    return Targets(targets.block, targets.order, y[targets.order])
+    return Targets(targets.tasks, targets.order, y[targets.order])
 
 
 def label_targets(signs: np.ndarray, omega: np.ndarray) -> Targets:
@@ -66,6 +66,4 @@ def number_targets(y: np.ndarray, omega: np.ndarray) -> Targets:
 
 def _targets(s: np.ndarray, c: np.ndarray, omega: np.ndarray) -> Targets:
     order = np.flatnonzero(omega > 0 if omega.ndim == 1 else omega.any(axis=1))
-    tasks = np.arange(s.shape[1])
-    rows = slice(0, len(order))
-    return Targets(TaskBlock(rows, tasks, s[order], c[order], omega[order]), order)
+    return Targets(TaskTargets(s[order], c[order], omega[order]), order)

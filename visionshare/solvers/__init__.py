@@ -28,7 +28,7 @@ from visionshare.solvers.fista import Fista
 from visionshare.solvers.intercepts import intercepts_alone
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
-from visionshare.solvers.task_blocks import TaskBlock, spread_weights
+from visionshare.solvers.task_targets import TaskTargets
 from visionshare.solvers.tasks import (
     Solver,
     StepSolver,
@@ -54,9 +54,9 @@ __all__ = [
     "Solution",
     "Solver",
     "StepSolver",
-    "TaskBlock",
     "TaskProblem",
     "TaskSolution",
+    "TaskTargets",
     "TaskWeights",
     "check_quadratic_bound",
     "intercepts_alone",
@@ -65,7 +65,6 @@ __all__ = [
     "one_cycle",
     "polish",
     "solver_maker",
-    "spread_weights",
 ]
 
 SOLVERS: Registry[Solver] = Registry(

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotrs
 
-from visionshare.solvers.task_blocks import TaskBlock
 from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Admm"]
@@ -22,7 +21,7 @@ _UNBALANCED = 3.0
 
 @dataclass
 class _Dual:
-    """Copies and multipliers of one block: a, μ (n, T_b)."""
+    """Copies and multipliers of the slacks: a, μ (m, T)."""
 
     a: np.ndarray
     mu: np.ndarray
@@ -33,7 +32,7 @@ class Admm(Solver):
 
     Copies a_t of the slacks z_t, u of W and ũ of w̃ carry loss and penalties; the weights solve a
     linear system whose matrix changes only when a column enters (one triangular solve extends its
-    Cholesky factor) or leaves. One factor serves all tasks of a block.
+    Cholesky factor) or leaves. One factor serves all tasks.
 
     Parameters
     ----------
@@ -65,42 +64,37 @@ class Admm(Solver):
         self._relaxed = 1.0 if as_published else _RELAXED
         curvature = float(problem.loss.curvature)
         first = curvature if np.isfinite(curvature) else 1.0
-        self.xi = [
-            max(10 / len(block.omega), 0.1) if as_published else first for block in problem.blocks
-        ]
+        self.xi = max(10 / problem.m, 0.1) if as_published else first
         self.eta = 0.0
         self._metric = np.zeros(0)
         self._removals = -1
-        self._factors: list[np.ndarray] = []
+        self._factor = np.zeros((0, 0))
         self._shared_factor = np.zeros((0, 0))
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         self._factorize()
         problem = self.problem
-        slacks = [problem.slack(block, start) for block in problem.blocks]
-        gradient = problem.gradient(slacks)
+        z = problem.slack(start)
+        gradient = problem.gradient(z)
         kkt = problem.kkt(start, gradient)
         if kkt <= tol:
-            value = problem.loss_value(slacks) + problem.penalty(start)
+            value = problem.loss_value(z) + problem.penalty(start)
             return TaskSolution(start, value, kkt, 0, True)
         # The multipliers start where they would end if the start were optimal.
-        duals = [
-            _Dual(z, problem.loss.derivative(z) * block.weights)
-            for block, z in zip(problem.blocks, slacks, strict=True)
-        ]
+        dual = _Dual(z, problem.loss.derivative(z) * problem.targets.weights)
         u = start
         nu = TaskWeights(-gradient.W, -gradient.shared, gradient.b)
         W = start
         balance = _CHECK
         for iteration in range(1, max_iter + 1):
-            W = self._weights(W, u, nu, duals)
+            W = self._weights(W, u, nu, dual)
             before_u = u
-            before_a = [dual.a for dual in duals]
+            before_a = dual.a
             u, nu = self._copies(W, u, nu)
-            zs = self._losses(W, duals)
+            z = self._losses(W, dual)
             if iteration == balance and not self.as_published:
                 balance *= 2
-                self._balance(W, u, before_u, nu, zs, duals, before_a)
+                self._balance(W, u, before_u, nu, z, dual, before_a)
             if iteration % _CHECK == 0 or iteration == max_iter:
                 candidate = TaskWeights(u.W, u.shared, W.b)
                 value, kkt = problem.examine(candidate)
@@ -108,17 +102,14 @@ class Admm(Solver):
                     return TaskSolution(candidate, value, kkt, iteration, kkt <= tol)
         raise AssertionError("at least one iteration is made")
 
-    def _losses(self, W: TaskWeights, duals: list[_Dual]) -> list[np.ndarray]:
-        """Move a and μ of each block; return the slacks."""
-        slacks = []
+    def _losses(self, W: TaskWeights, dual: _Dual) -> np.ndarray:
+        """Move a and μ; return the slacks."""
         problem = self.problem
-        for block, dual, xi in zip(problem.blocks, duals, self.xi, strict=True):
-            z = problem.slack(block, W)
-            slacks.append(z)
-            relaxed = self._relaxed * z + (1 - self._relaxed) * dual.a
-            dual.a = problem.loss.prox(relaxed + dual.mu / xi, block.weights / xi)
-            dual.mu = dual.mu + xi * (relaxed - dual.a)
-        return slacks
+        z = problem.slack(W)
+        relaxed = self._relaxed * z + (1 - self._relaxed) * dual.a
+        dual.a = problem.loss.prox(relaxed + dual.mu / self.xi, problem.targets.weights / self.xi)
+        dual.mu = dual.mu + self.xi * (relaxed - dual.a)
+        return z
 
     def _copies(
         self, weights: TaskWeights, u: TaskWeights, nu: TaskWeights
@@ -141,17 +132,15 @@ class Admm(Solver):
         u: TaskWeights,
         before_u: TaskWeights,
         nu: TaskWeights,
-        slacks: list[np.ndarray],
-        duals: list[_Dual],
-        before_a: list[np.ndarray],
+        z: np.ndarray,
+        dual: _Dual,
+        before_a: np.ndarray,
     ) -> None:
         """Change ξ and η where primal and dual residuals are far apart, and factorize again."""
-        changed = False
-        for i, (dual, z, before) in enumerate(zip(duals, slacks, before_a, strict=True)):
-            primal = _share(z - dual.a, z)
-            factor = _factor(primal, _share(self.xi[i] * (dual.a - before), dual.mu))
-            self.xi[i] *= factor
-            changed |= factor != 1
+        primal = _share(z - dual.a, z)
+        factor = _factor(primal, _share(self.xi * (dual.a - before_a), dual.mu))
+        self.xi *= factor
+        changed = factor != 1
         if self.problem.n:
             root = np.sqrt(self._metric)[:, None]
             joined = _whole(W)
@@ -167,34 +156,33 @@ class Admm(Solver):
             self._factorize()
 
     def _weights(
-        self, old: TaskWeights, u: TaskWeights, nu: TaskWeights, duals: list[_Dual]
+        self, old: TaskWeights, u: TaskWeights, nu: TaskWeights, dual: _Dual
     ) -> TaskWeights:
         """Return W and b, then w̃, that solve their linear systems."""
         problem = self.problem
         eta = self._metric
+        xi = self.xi
         W = old.W.copy()
-        b = old.b.copy()
         shared = old.shared
-        right = eta * u.shared - nu.shared
-        for i, (block, dual) in enumerate(zip(problem.blocks, duals, strict=True)):
-            xi = self.xi[i]
-            gram = problem.grams[i]
-            sums = problem.sums[i]
-            Q = block.s * (dual.mu + xi * (block.c - dual.a))
-            B = problem.backward(block, Q)
-            q = Q.sum(axis=0)
-            if problem.per_task:
-                top = q - xi * (sums @ shared)
-                rest = B - nu.W[:, block.tasks] + eta[:, None] * u.W[:, block.tasks]
-                rest -= xi * (gram @ shared)[:, None]
-                solution = self._solve(self._factors[i], np.vstack([top[None], rest]))
-                b[block.tasks] = solution[0]
-                W[:, block.tasks] = solution[1:]
-            else:
-                b[block.tasks] = q / (xi * len(block.omega)) - sums @ shared / len(block.omega)
-            right += B.sum(axis=1) - xi * (gram @ W[:, block.tasks].sum(axis=1))
-            right -= xi * sums * b[block.tasks].sum()
+        products = problem.products
+        sums = problem.sums
+        targets = problem.targets
+        Q = targets.s * (dual.mu + xi * (targets.c - dual.a))
+        B = problem.backward(Q)
+        q = Q.sum(axis=0)
+        if problem.per_task:
+            top = q - xi * (sums @ shared)
+            rest = B - nu.W + eta[:, None] * u.W
+            rest -= xi * (products @ shared)[:, None]
+            solution = self._solve(self._factor, np.vstack([top[None], rest]))
+            b = solution[0].copy()
+            W[:] = solution[1:]
+        else:
+            b = q / (xi * problem.m) - sums @ shared / problem.m
         if problem.sharing and problem.n:
+            right = eta * u.shared - nu.shared
+            right += B.sum(axis=1) - xi * (products @ W.sum(axis=1))
+            right -= xi * sums * b.sum()
             shared = self._solve(self._shared_factor, right[:, None])[:, 0]
         return TaskWeights(W, shared, b)
 
@@ -212,12 +200,12 @@ class Admm(Solver):
             self._removals = -1
         if self._removals != problem.removals:
             self._removals = problem.removals
-            self._factors = [np.zeros((0, 0)) for _ in problem.blocks]
+            self._factor = np.zeros((0, 0))
             self._shared_factor = np.zeros((0, 0))
-        examples = sum(len(block.omega) for block in problem.blocks)
+        examples = problem.m
         if self.eta == 0 and problem.n:
             self.eta = max(_LEAST_ETA, _SHARE * examples * problem.n)
-        squares = np.sum([np.diag(gram) for gram in problem.grams], axis=0) / examples
+        squares = np.diag(problem.products) / examples
         # All columns of a group have one weight, so that its proximal operator stays what it is.
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares
         sizes = np.diff(np.append(problem.starts, problem.n))
@@ -225,22 +213,19 @@ class Admm(Solver):
         if self.as_published:
             self._metric = np.full(problem.n, self.eta)
         if problem.per_task:
-            for i, block in enumerate(problem.blocks):
-                self._factors[i] = _extended(self._factors[i], self._system(i, block))
+            self._factor = _extended(self._factor, self._system())
         if problem.sharing:
-            matrix = np.diag(self._metric)
-            for xi, gram, block in zip(self.xi, problem.grams, problem.blocks, strict=True):
-                matrix = matrix + xi * len(block.tasks) * gram
+            matrix = np.diag(self._metric) + self.xi * problem.n_tasks * problem.products
             self._shared_factor = _extended(self._shared_factor, matrix)
 
-    def _system(self, i: int, block: TaskBlock) -> np.ndarray:
+    def _system(self) -> np.ndarray:
         """Return [ξn, ξ1ᵀΦ; ξΦᵀ1, ξΦᵀΦ + η]: the intercept first, so that columns come last."""
-        n = self.problem.n
-        xi = self.xi[i]
+        problem = self.problem
+        n = problem.n
         matrix = np.empty((n + 1, n + 1))
-        matrix[0, 0] = xi * len(block.omega)
-        matrix[0, 1:] = matrix[1:, 0] = xi * self.problem.sums[i]
-        matrix[1:, 1:] = xi * self.problem.grams[i]
+        matrix[0, 0] = self.xi * problem.m
+        matrix[0, 1:] = matrix[1:, 0] = self.xi * problem.sums
+        matrix[1:, 1:] = self.xi * problem.products
         matrix[np.arange(1, n + 1), np.arange(1, n + 1)] += self._metric
         return matrix
 

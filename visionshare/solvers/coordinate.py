@@ -44,30 +44,30 @@ class _Coordinates(StepSolver):
         parts = self._parts()
         W = start.W.copy()
         b = start.b.copy()
-        slacks = [problem.slack(block, start) for block in problem.blocks]
+        z = problem.slack(start)
         for sweep in range(max_iter + 1):
             weights = TaskWeights(W, start.shared, b)
-            kkt = problem.kkt(weights, problem.gradient(slacks))
+            kkt = problem.kkt(weights, problem.gradient(z))
             if kkt <= tol or sweep == max_iter:
-                value = problem.loss_value(slacks) + problem.penalty(weights)
+                value = problem.loss_value(z) + problem.penalty(weights)
                 return TaskSolution(weights, value, kkt, sweep, kkt <= tol)
             W = W.copy()
             b = b.copy()
-            self._move_intercepts(b, slacks)
+            z = self._moved_intercepts(b, z)
             for part in parts:
-                self._move(W, slacks, part)
+                z = self._moved(W, z, part)
         raise AssertionError("the last sweep returns")
 
     def step(self, start: TaskWeights, group: int) -> TaskSolution:
         problem = self.problem
         W = start.W.copy()
         b = start.b.copy()
-        slacks = [problem.slack(block, start) for block in problem.blocks]
-        self._move_intercepts(b, slacks)
-        self._move(W, slacks, self._alone(group))
+        z = problem.slack(start)
+        z = self._moved_intercepts(b, z)
+        z = self._moved(W, z, self._alone(group))
         weights = TaskWeights(W, start.shared, b)
-        value = problem.loss_value(slacks) + problem.penalty(weights)
-        kkt = problem.kkt(weights, problem.gradient(slacks))
+        value = problem.loss_value(z) + problem.penalty(weights)
+        kkt = problem.kkt(weights, problem.gradient(z))
         return TaskSolution(weights, value, kkt, 1, False)
 
     def _alone(self, group: int) -> _Part:
@@ -80,33 +80,26 @@ class _Coordinates(StepSolver):
     def _parts(self) -> list[_Part]:
         return [self._alone(group) for group in range(len(self.problem.starts))]
 
-    def _move(self, W: np.ndarray, slacks: list[np.ndarray], part: _Part) -> None:
-        """Change the weights of some rows, and the slacks with them."""
+    def _moved(self, W: np.ndarray, z: np.ndarray, part: _Part) -> np.ndarray:
+        """Change the weights of some rows; return the slacks."""
         problem = self.problem
-        blocks = self.problem.blocks
         w = W[part.rows]
-        gradient = np.zeros_like(w)
-        total = np.zeros_like(w)
-        values = [problem.row_values(block, part.rows) for block in blocks]
-        for block, z, X in zip(blocks, slacks, values, strict=True):
-            gradient[:, block.tasks], total[:, block.tasks] = problem.row_sums(
-                block, z, X, self.bound.weighs
-            )
+        X = problem.row_values(part.rows)
+        gradient, total = problem.row_sums(z, X, self.bound.weighs)
         new = self.bound.minimize(MovingRows(w, gradient, total, part.size, part.starts))
         change = new - w
         if not change.any():
-            return
+            return z
         W[part.rows] = new
-        for i, (block, X) in enumerate(zip(blocks, values, strict=True)):
-            slacks[i] = problem.shifted(block, slacks[i], X, change[:, block.tasks])
+        return problem.shifted(z, X, change)
 
-    def _move_intercepts(self, b: np.ndarray, slacks: list[np.ndarray]) -> None:
+    def _moved_intercepts(self, b: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Change the intercepts; return the slacks."""
         problem = self.problem
-        for i, block in enumerate(problem.blocks):
-            gradient, total = problem.intercept_sums(block, slacks[i], self.bound.weighs)
-            step = self.bound.intercepts(gradient, total, block.totals)
-            b[block.tasks] += step
-            slacks[i] = problem.raised(block, slacks[i], step)
+        gradient, total = problem.intercept_sums(z, self.bound.weighs)
+        step = self.bound.intercepts(gradient, total, problem.targets.totals)
+        b += step
+        return problem.raised(z, step)
 
 
 def _measured(problem: TaskProblem, bound: RowBound, rows: np.ndarray) -> np.ndarray:

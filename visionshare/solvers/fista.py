@@ -48,7 +48,7 @@ class Fista(Solver):
         if not self.as_published:
             self._scale_intercepts()
         x = start
-        zx = self._slacks(start)
+        zx = problem.slack(start)
         y = x
         zy = zx
         momentum = 1.0
@@ -66,35 +66,32 @@ class Fista(Solver):
                 if problem.kkt(new, gradient) <= tol:
                     return self._solution(new, z_new, gradient, iteration, True)
             y = new if ahead == 0 else _ahead(new, x, ahead)
-            zy = [a + ahead * (a - b) for a, b in zip(z_new, zx, strict=True)]
+            zy = z_new + ahead * (z_new - zx)
             x = new
             zx = z_new
         return self._solution(x, zx, problem.gradient(zx), max_iter, False)
 
     def _scale_intercepts(self) -> None:
-        for i, block in enumerate(self.problem.blocks):
-            # An example of weight 2 bends both parts as two examples do.
-            scale2 = self.problem.mean_squares(i) / np.where(block.totals > 0, block.totals, 1)
-            self._b_scale[block.tasks] = np.sqrt(np.where(scale2 > 0, scale2, 1))
-
-    def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:
-        return [self.problem.slack(block, weights) for block in self.problem.blocks]
+        # An example of weight 2 bends both parts as two examples do.
+        totals = self.problem.targets.totals
+        scale2 = self.problem.mean_squares() / np.where(totals > 0, totals, 1)
+        self._b_scale = np.sqrt(np.where(scale2 > 0, scale2, 1))
 
     def _solution(
         self,
         weights: TaskWeights,
-        slacks: list[np.ndarray],
+        z: np.ndarray,
         gradient: TaskWeights,
         iterations: int,
         converged: bool,
     ) -> TaskSolution:
-        value = self.problem.loss_value(slacks) + self.problem.penalty(weights)
+        value = self.problem.loss_value(z) + self.problem.penalty(weights)
         kkt = self.problem.kkt(weights, gradient)
         return TaskSolution(weights, value, kkt, iterations, converged)
 
     def _step(
-        self, y: TaskWeights, zy: list[np.ndarray], gradient: TaskWeights
-    ) -> tuple[TaskWeights, list[np.ndarray]]:
+        self, y: TaskWeights, zy: np.ndarray, gradient: TaskWeights
+    ) -> tuple[TaskWeights, np.ndarray]:
         problem = self.problem
         value = self.problem.loss_value(zy)
         scale2 = self._b_scale**2
@@ -112,7 +109,7 @@ class Fista(Solver):
                 ),
                 step,
             )
-            z_new = self._slacks(new)
+            z_new = problem.slack(new)
             move = _minus(new, y)
             scaled = TaskWeights(move.W, move.shared, move.b / self._b_scale)
             bound = value + _inner(gradient, move) + 0.5 / step * _inner(scaled, scaled)

@@ -57,22 +57,14 @@ def intercepts_alone(problem: TaskProblem) -> TaskWeights:
 
 def _sums(problem: TaskProblem, centers: np.ndarray, power: int = 1) -> tuple[np.ndarray, ...]:
     """Return each task's sums of weights, and of weighted powers of what is left of targets."""
-    total = np.zeros(problem.n_tasks)
-    sums = np.zeros(problem.n_tasks)
-    for block in problem.blocks:
-        total[block.tasks] = block.totals
-        left = (block.c - centers[block.tasks]) ** power
-        sums[block.tasks] = np.sum(block.weights * left, axis=0)
-    return total, sums
+    targets = problem.targets
+    left = (targets.c - centers) ** power
+    return np.array(targets.totals), np.sum(targets.weights * left, axis=0)
 
 
 def _slopes(problem: TaskProblem, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the loss's slope in each intercept, and how fast it changes."""
-    slope = np.zeros(problem.n_tasks)
-    bend = np.zeros(problem.n_tasks)
-    for block in problem.blocks:
-        z = block.c - block.s * b[block.tasks]
-        slope[block.tasks] = problem.residual(block, z).sum(axis=0)
-        bends = problem.loss.second_derivative(z) * block.s**2
-        bend[block.tasks] = np.sum(block.weights * bends, axis=0)
-    return slope, bend
+    targets = problem.targets
+    z = targets.c - targets.s * b
+    bends = problem.loss.second_derivative(z) * targets.s**2
+    return problem.residual(z).sum(axis=0), np.sum(targets.weights * bends, axis=0)

@@ -284,26 +284,22 @@ class _Free:
 
     def gradient(self, weights: TaskWeights) -> np.ndarray:
         """Return the gradient (n,) of loss and penalties."""
-        slacks = [self.problem.slack(block, weights) for block in self.problem.blocks]
-        return self._gradient(weights, slacks)
+        return self._gradient(weights, self.problem.slack(weights))
 
     def derivatives(self, weights: TaskWeights) -> tuple[np.ndarray, Hessian]:
         """Return gradient (n,) and Hessian of loss and penalties."""
         problem = self.problem
-        slacks = [problem.slack(block, weights) for block in problem.blocks]
-        grams: Hessian = []
-        for block, z in zip(problem.blocks, slacks, strict=True):
-            parts = [self._columns(int(task)) for task in block.tasks]
-            found = problem.curvature_grams(block, z, [rows for rows, _ in parts])
-            positions = [positions for _, positions in parts]
-            grams.extend(zip(positions, found, strict=True))
-        return self._gradient(weights, slacks), self._bent(weights, grams)
+        z = problem.slack(weights)
+        parts = [self._columns(task) for task in range(problem.n_tasks)]
+        found = problem.curvature_grams(z, [rows for rows, _ in parts])
+        grams = list(zip([positions for _, positions in parts], found, strict=True))
+        return self._gradient(weights, z), self._bent(weights, grams)
 
-    def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
+    def _gradient(self, weights: TaskWeights, z: np.ndarray) -> np.ndarray:
         """Return the gradient where the slacks are known; λŵ of each group for q = 2."""
         problem = self.problem
         a = len(self.entries[0])
-        whole = problem.gradient(slacks)
+        whole = problem.gradient(z)
         gradient = np.concatenate([whole.W[self.entries], whole.shared[self.shared], whole.b])
         if isinstance(problem.norm, HalfSquares):
             gradient[:a] += problem.alpha * weights.W[self.entries]

@@ -2,7 +2,7 @@
 
 min Σ_t Σ_i ω_i L(z_it) + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q with z_t = c_t − s_t ∘ (Φ(w_t + w̃) + b_t):
 each task has weights of its own (W, one column a task) and shares others (w̃); either may be left
-out. Tasks of one block have the same examples.
+out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from visionshare.losses import ImportanceLoss, Multinomial, TaskLoss
 from visionshare.penalties import RowPenalty
-from visionshare.solvers.task_blocks import TaskBlock, spread_weights
+from visionshare.solvers.task_targets import TaskTargets
 
 __all__ = [
     "Solver",
@@ -111,8 +110,7 @@ class TaskProblem:
 
     Attributes
     ----------
-    blocks : sequence of TaskBlock
-    n_tasks : int
+    targets : TaskTargets
     loss : TaskLoss
     norm : RowPenalty
         Ω_p, over the tasks and columns of a group.
@@ -128,8 +126,7 @@ class TaskProblem:
         Number of the columns' examples; that of the rows when omitted.
     """
 
-    blocks: Sequence[TaskBlock]
-    n_tasks: int
+    targets: TaskTargets
     loss: TaskLoss
     norm: RowPenalty
     alpha: float
@@ -143,13 +140,14 @@ class TaskProblem:
     examples: int | None = None
 
     def __post_init__(self) -> None:
-        self.m = max(block.rows.stop for block in self.blocks)
+        self.m = len(self.targets.s)
+        self.n_tasks = self.targets.n_tasks
         self._columns = np.empty((16, self.m), self.dtype)
         self._sizes: list[int] = []
         self.ids = np.zeros(0, np.int64)
-        self.grams = [np.zeros((0, 0)) for _ in self.blocks]
-        self.sums = [np.zeros(0) for _ in self.blocks]
-        self.squares = [np.zeros((0, block.weights.shape[1])) for block in self.blocks]
+        self.products = np.zeros((0, 0))
+        self.sums = np.zeros(0)
+        self.squares = np.zeros((0, self.targets.weights.shape[1]))
 
     def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
         """Return the sum of what a function gives for all examples: of this problem, itself.
@@ -175,10 +173,10 @@ class TaskProblem:
         """Examples that the problem learns from."""
         return self.m
 
-    @cached_property
+    @property
     def omegas(self) -> np.ndarray:
-        """Weights of the rows in each block, or in each task, (n_weights, m)."""
-        return np.vstack([spread_weights(block, block.rows, self.m) for block in self.blocks])
+        """Weights of the rows, or of the rows in each task, (n_weights, m)."""
+        return np.ascontiguousarray(self.targets.weights.T)
 
     @property
     def per_task(self) -> bool:
@@ -232,169 +230,155 @@ class TaskProblem:
         self.n = needed
         self._sizes.extend([len(new)] if sizes is None else sizes)
         self.ids = np.append(self.ids, np.arange(first, needed) if ids is None else ids)
-        for i, block in enumerate(self.blocks):
-            added = self._columns[first:needed, block.rows].astype(np.float64)
-            gram = np.zeros((needed, needed))
-            gram[:first, :first] = self.grams[i]
-            gram[first:] = self.backward(block, added.T).T
-            gram[:, first:] = gram[first:].T
-            self.grams[i] = gram
-            self.sums[i] = np.append(self.sums[i], added.sum(axis=1))
-            self.squares[i] = np.vstack([self.squares[i], self._weighted_squares(block, added)])
+        added = self._columns[first:needed].astype(np.float64)
+        products = np.zeros((needed, needed))
+        products[:first, :first] = self.products
+        products[first:] = self.backward(added.T).T
+        products[:, first:] = products[first:].T
+        self.products = products
+        self.sums = np.append(self.sums, added.sum(axis=1))
+        self.squares = np.vstack([self.squares, self._weighted_squares(added)])
 
     def keep(self, groups: np.ndarray) -> np.ndarray:
         """Keep only these groups, ascending; return the positions of their columns."""
+        positions = self._positions(groups)
+        self._columns[: len(positions)] = self._columns[positions]
+        self.products = self.products[np.ix_(positions, positions)]
+        self.sums = self.sums[positions]
+        self.squares = self.squares[positions]
+        return positions
+
+    def _positions(self, groups: np.ndarray) -> np.ndarray:
+        """Count only these groups from now on; return the positions of their columns."""
         ends = np.cumsum(self._sizes)
         parts = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
-        positions = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        self._columns[: len(positions)] = self._columns[positions]
+        positions = np.concatenate([np.empty(0, np.int64), *parts])
         self._sizes = [self._sizes[g] for g in groups]
         self.n = len(positions)
         self.ids = self.ids[positions]
-        self.grams = [gram[np.ix_(positions, positions)] for gram in self.grams]
-        self.sums = [s[positions] for s in self.sums]
-        self.squares = [squares[positions] for squares in self.squares]
         self.removals += 1
         return positions
 
-    def _map(self, function: Callable[[slice], T], rows: slice) -> list[T]:
+    def _map(self, function: Callable[[slice], T], m: int) -> list[T]:
         # One tile at least, so that there is something to add up.
-        starts = range(rows.start, max(rows.stop, rows.start + 1), self.tile)
-        tiles = [slice(i, min(i + self.tile, rows.stop)) for i in starts]
+        starts = range(0, max(m, 1), self.tile)
+        tiles = [slice(i, min(i + self.tile, m)) for i in starts]
         if self.executor is None or len(tiles) == 1:
             return [function(tile) for tile in tiles]
         return list(self.executor.map(function, tiles))
 
-    def forward(self, block: TaskBlock, whole: np.ndarray) -> np.ndarray:
-        """Return Φ·whole (n, T_b), float64, for weights (d, T_b)."""
+    def forward(self, whole: np.ndarray) -> np.ndarray:
+        """Return Φ·whole (m, T), float64, for weights (d, T)."""
         weights = np.ascontiguousarray(whole, self.dtype)
         X = self.columns
-        parts = self._map(lambda tile: np.dot(X[:, tile].T, weights), block.rows)
+        parts = self._map(lambda tile: np.dot(X[:, tile].T, weights), self.m)
         return np.concatenate(parts).astype(np.float64, copy=False)
 
-    def backward(self, block: TaskBlock, Q: np.ndarray) -> np.ndarray:
+    def backward(self, Q: np.ndarray) -> np.ndarray:
         """Return ΦᵀQ (d, columns of Q), float64."""
         Q = np.ascontiguousarray(Q, self.dtype)
         X = self.columns
-        first = block.rows.start
-        parts = self._map(
-            lambda tile: np.dot(X[:, tile], Q[tile.start - first : tile.stop - first]), block.rows
-        )
+        parts = self._map(lambda tile: np.dot(X[:, tile], Q[tile]), self.m)
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
     def gram(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return A·diag(weights)·Aᵀ (p, p), float64, for rows A (p, n) of the problem's dtype."""
         w = weights.astype(A.dtype)
-        parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), slice(0, len(w)))
+        parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), len(w))
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
-    def _weighted_squares(self, block: TaskBlock, X: np.ndarray) -> np.ndarray:
-        """Return Σ ω x² of rows X (g, n) of a block, (g, 1) or (g, T_b)."""
-        first = block.rows.start
+    def _weighted_squares(self, X: np.ndarray) -> np.ndarray:
+        """Return Σ ω x² of rows X (g, m), (g, 1) or (g, T)."""
+        weights = self.targets.weights
+        parts = self._map(lambda tile: np.square(X[:, tile]) @ weights[tile], self.m)
+        return np.sum(parts, axis=0)
 
-        def squares(tile: slice) -> np.ndarray:
-            part = slice(tile.start - first, tile.stop - first)
-            return np.square(X[:, part]) @ block.weights[part]
-
-        return np.sum(self._map(squares, block.rows), axis=0)
-
-    def mean_squares(self, i: int) -> np.ndarray:
-        """Return the columns' mean Σ ω x² in each task of block i, (T_b,); 1 without columns."""
-        tasks = self.blocks[i].tasks
-        means = self.squares[i].mean(axis=0) if self.n else np.ones(1)
-        return np.broadcast_to(means, tasks.shape)
+    def mean_squares(self) -> np.ndarray:
+        """Return the columns' mean Σ ω x² in each task, (T,); 1 without columns."""
+        means = self.squares.mean(axis=0) if self.n else np.ones(1)
+        return np.broadcast_to(means, self.n_tasks)
 
     def curvature_grams(
-        self, block: TaskBlock, z: np.ndarray, columns: Sequence[np.ndarray]
+        self, z: np.ndarray, columns: Sequence[np.ndarray]
     ) -> tuple[np.ndarray, ...]:
         """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ for each task's own columns, with h = ω L''.
 
         Examples without curvature are skipped.
         """
-        bends = self.loss.second_derivative(z) * block.weights
+        bends = self.loss.second_derivative(z) * self.targets.weights
         grams = []
         for i, rows in enumerate(columns):
             used = np.flatnonzero(bends[:, i])
             A = np.ones((len(rows) + 1, len(used)), self.dtype)
-            A[:-1] = self.columns[:, block.rows][np.ix_(rows, used)]
+            A[:-1] = self.columns[np.ix_(rows, used)]
             grams.append(self.gram(A, bends[used, i]))
         return tuple(grams)
 
-    def row_values(self, block: TaskBlock, rows: np.ndarray) -> np.ndarray:
-        """Return some columns in a block, as rows (g, n), float64."""
-        return self.columns[rows, block.rows].astype(np.float64)
+    def row_values(self, rows: np.ndarray) -> np.ndarray:
+        """Return some columns as rows (g, m), float64."""
+        return self.columns[rows].astype(np.float64)
 
-    def row_sums(
-        self, block: TaskBlock, z: np.ndarray, X: np.ndarray, weighs: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of rows (g, T_b), and the importance times |x| where it weighs."""
-        gradient = X @ self.residual(block, z)
+    def row_sums(self, z: np.ndarray, X: np.ndarray, weighs: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of rows (g, T), and the importance times |x| where it weighs."""
+        gradient = X @ self.residual(z)
         if not weighs:
             return gradient, np.zeros_like(gradient)
-        return gradient, np.abs(X) @ self.importance(block, z)
+        return gradient, np.abs(X) @ self.importance(z)
 
-    def shifted(
-        self, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
-    ) -> np.ndarray:
-        """Return slacks, written over, after a change (g, T_b) of the weights of rows."""
-        z -= block.s * (X.T @ change)
+    def shifted(self, z: np.ndarray, X: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return slacks, written over, after a change (g, T) of the weights of rows."""
+        z -= self.targets.s * (X.T @ change)
         return z
 
-    def intercept_sums(
-        self, block: TaskBlock, z: np.ndarray, weighs: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the intercepts (T_b,), and the importance where it weighs."""
-        gradient = self.residual(block, z).sum(axis=0)
+    def intercept_sums(self, z: np.ndarray, weighs: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the intercepts (T,), and the importance where it weighs."""
+        gradient = self.residual(z).sum(axis=0)
         if not weighs:
             return gradient, np.zeros_like(gradient)
-        return gradient, self.importance(block, z).sum(axis=0)
+        return gradient, self.importance(z).sum(axis=0)
 
-    def raised(self, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return slacks, written over, after a step (T_b,) of the intercepts."""
-        z -= block.s * step
+    def raised(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return slacks, written over, after a step (T,) of the intercepts."""
+        z -= self.targets.s * step
         return z
 
     def subset(self, used: np.ndarray) -> TaskProblem:
-        """Return the problem of those rows of the one block that are used, (n,) bool."""
-        (block,), rows = self.blocks, np.flatnonzero(used)
-        part = TaskBlock(
-            slice(0, len(rows)), block.tasks, block.s[rows], block.c[rows], block.omega[rows]
-        )
+        """Return the problem of those rows that are used, (m,) bool."""
+        rows = np.flatnonzero(used)
+        targets = self.targets
+        part = TaskTargets(targets.s[rows], targets.c[rows], targets.omega[rows])
         loss = self.loss
         if isinstance(loss, Multinomial):
             loss = replace(loss, y=loss.y[rows])
         smaller = TaskProblem(
-            [part], self.n_tasks, loss, self.norm, self.alpha, self.shared_alpha, self.dtype,
-            self.executor,
-        )  # fmt: skip
+            part, loss, self.norm, self.alpha, self.shared_alpha, self.dtype, self.executor
+        )
         for a, b in pairwise(np.append(self.starts, self.n)):
             smaller.append(self.columns[a:b, rows], ids=self.ids[a:b])
         return smaller
 
-    def slack(self, block: TaskBlock, weights: TaskWeights) -> np.ndarray:
-        """Return z (n, T_b)."""
-        scores = self.forward(block, weights.whole[:, block.tasks]) + weights.b[block.tasks]
-        return block.c - block.s * scores
+    def slack(self, weights: TaskWeights) -> np.ndarray:
+        """Return z (m, T)."""
+        scores = self.forward(weights.whole) + weights.b
+        return self.targets.c - self.targets.s * scores
 
-    def residual(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
-        """Return R (n, T_b), the loss's derivative in the scores."""
-        return -block.s * self.loss.derivative(z) * block.weights
+    def residual(self, z: np.ndarray) -> np.ndarray:
+        """Return R (m, T), the loss's derivative in the scores."""
+        return -self.targets.s * self.loss.derivative(z) * self.targets.weights
 
-    def importance(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
-        """Return the weighted importance (n, T_b), for losses that have one."""
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return the weighted importance (m, T), for losses that have one."""
         if not isinstance(self.loss, ImportanceLoss):
             raise TypeError(f"{type(self.loss).__name__} has no importance")
-        return self.loss.importance(z) * block.weights
+        return self.loss.importance(z) * self.targets.weights
 
-    def loss_value(self, slacks: Sequence[np.ndarray]) -> float:
-        """Return the weighted loss at the slacks z of each block."""
-        parts = zip(self.blocks, slacks, strict=True)
-        return float(sum(np.sum(block.weights * self.loss.value(z)) for block, z in parts))
+    def loss_value(self, z: np.ndarray) -> float:
+        """Return the weighted loss at slacks z."""
+        return float(np.sum(self.targets.weights * self.loss.value(z)))
 
     def value(self, weights: TaskWeights) -> float:
         """Return the objective."""
-        slacks = [self.slack(block, weights) for block in self.blocks]
-        return self.loss_value(slacks) + self.penalty(weights)
+        return self.loss_value(self.slack(weights)) + self.penalty(weights)
 
     def penalty(self, weights: TaskWeights) -> float:
         """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""
@@ -419,21 +403,17 @@ class TaskProblem:
             shared = np.sign(weights.shared) * np.maximum(np.abs(weights.shared) - level, 0)
         return TaskWeights(W, shared, weights.b)
 
-    def gradient(self, slacks: Sequence[np.ndarray]) -> TaskWeights:
-        """Return the loss's gradient in all weights, at the slacks z of each block."""
-        W = np.zeros((self.n, self.n_tasks))
-        b = np.zeros(self.n_tasks)
-        for block, z in zip(self.blocks, slacks, strict=True):
-            R = self.residual(block, z)
-            W[:, block.tasks] = self.backward(block, R)
-            b[block.tasks] = R.sum(axis=0)
-        return TaskWeights(W, W.sum(axis=1), b)
+    def gradient(self, z: np.ndarray) -> TaskWeights:
+        """Return the loss's gradient in all weights, at slacks z."""
+        R = self.residual(z)
+        W = self.backward(R)
+        return TaskWeights(W, W.sum(axis=1), R.sum(axis=0))
 
     def examine(self, weights: TaskWeights) -> tuple[float, float]:
         """Return the objective and the KKT residual."""
-        slacks = [self.slack(block, weights) for block in self.blocks]
-        value = self.loss_value(slacks) + self.penalty(weights)
-        return value, self.kkt(weights, self.gradient(slacks))
+        z = self.slack(weights)
+        value = self.loss_value(z) + self.penalty(weights)
+        return value, self.kkt(weights, self.gradient(z))
 
     def kkt(self, weights: TaskWeights, gradient: TaskWeights) -> float:
         """Return how far weights are from optimal: the largest of three shares.
@@ -452,7 +432,6 @@ class TaskProblem:
             kept = np.sign(ahead) * np.maximum(np.abs(ahead) - self.shared_alpha, 0)
             size = np.abs(weights.shared - kept).max()
             residuals.append(size / (self.shared_alpha or 1.0))
-        for block in self.blocks:
-            scale = least * np.sqrt(block.totals)
-            residuals.append((np.abs(gradient.b[block.tasks]) / scale).max())
+        scale = least * np.sqrt(self.targets.totals)
+        residuals.append((np.abs(gradient.b) / scale).max())
         return float(max(residuals))

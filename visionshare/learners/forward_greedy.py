@@ -13,7 +13,7 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Classifier, Learner, Regressor
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds
+from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds, scores_of
 from visionshare.learners.labels import has_columns
 from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
@@ -81,20 +81,16 @@ class _ForwardGreedy(Learner):
             columns.fit_scaling("max_abs", weights.max(axis=1))
             pool = Pool(columns)
             for (s, c), fraction in zip(targets, fractions, strict=True):
-                ball = Ball(columns)
-                self.rounds_.append(list(ball_rounds(pool, ball, s, c, fraction, settings)))
+                ball = Ball(columns, settings.loss, s, c, fraction)
+                self.rounds_.append(list(ball_rounds(pool, ball, settings)))
                 balls.append(ball)
         ids = [np.array(ball.support, np.int64) for ball in balls]
         self.support_, scaled = joint_support(ids, [np.array(ball.weights) for ball in balls])
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         coef = scaled * columns.scaling_of(self.support_)[1]
         intercept = np.array([ball.intercept for ball in balls])
-        scores = columns.each(_scores_of, intercept, *(ball.products for ball in balls))
+        scores = columns.each(scores_of, intercept, *(ball.targets for ball in balls))
         return coef, intercept, scores
-
-
-def _scores_of(intercept: np.ndarray, *products: np.ndarray) -> np.ndarray:
-    return np.column_stack(products) + intercept
 
 
 @dataclass(eq=False, repr=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from visionshare.learners.rounds import Round
 from visionshare.losses import TaskLoss
 from visionshare.search import Pool, Search, SearchState, make_criterion
 
-__all__ = ["Ball", "BallSettings", "ball_rounds"]
+__all__ = ["Ball", "BallSettings", "ball_rounds", "scores_of"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,53 @@ class BallSettings:
     search: Search
 
 
+@dataclass(frozen=True)
+class _Targets:
+    """What some examples are to learn, wherever they are, and the ball's scores of them."""
+
+    loss: TaskLoss
+    s: np.ndarray
+    c: np.ndarray
+    omega: np.ndarray
+    products: np.ndarray
+
+    def slacks(self, b: float) -> np.ndarray:
+        return np.asarray(self.c - self.s * (self.products + b))
+
+    def residual(self, b: float) -> np.ndarray:
+        return np.asarray(-self.s * self.loss.derivative(self.slacks(b)) * self.omega)
+
+    def value(self, b: float) -> float:
+        return float(np.dot(self.omega, self.loss.value(self.slacks(b))))
+
+    def slope(self, b: float) -> float:
+        return float(np.dot(self.omega, -self.s * self.loss.derivative(self.slacks(b))))
+
+    def towards(self, column: np.ndarray, vertex: float) -> np.ndarray:
+        """Return the direction of the scores towards a vertex of the ball."""
+        return np.asarray(vertex * column - self.products)
+
+    def square(self, direction: np.ndarray) -> float:
+        return float(np.dot(self.omega, direction**2))
+
+    def moved(self, column: np.ndarray, vertex: float, step: float) -> _Targets:
+        products = (1 - step) * self.products + step * vertex * column
+        return replace(self, products=np.asarray(products))
+
+
 class Ball:
     """Weights within the ball: columns used, their weights, the intercept and the scores."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(
+        self, columns: Columns, loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray
+    ) -> None:
+        # Scores f are in z = c − s·f; the weights of the examples have a sum of 1.
         self.columns = columns
         self.support: list[int] = []
         self.weights: list[float] = []
         self.intercept = 0.0
-        self.products = columns.of_examples(np.zeros(columns.shape[0]))
+        given = map(columns.of_examples, (s, c, omega, np.zeros(len(s))))
+        self.targets = columns.each(_Targets, loss, *given)
 
     def move(self, feature: int, column: Any, vertex: float, step: float) -> None:
         """Move to (1 − η) w + η · vertex · e_feature."""
@@ -46,34 +84,41 @@ class Ball:
             self.support.append(feature)
             self.weights.append(0.0)
         self.weights[self.support.index(feature)] += step * vertex
-        self.products = self.columns.each(_moved, self.products, column, vertex, step)
+        self.targets = self.columns.each(_Targets.moved, self.targets, column, vertex, step)
+
+    def value(self) -> float:
+        """Return the loss."""
+        return self.columns.total(_Targets.value, self.targets, self.intercept)
+
+    def fit_intercept(self) -> None:
+        """Set the intercept where the loss's derivative in it is zero."""
+        from scipy.optimize import brentq
+
+        def slope(b: float) -> float:
+            return self.columns.total(_Targets.slope, self.targets, b)
+
+        low, high = self.intercept - 1.0, self.intercept + 1.0
+        for _ in range(60):
+            if slope(low) <= 0 <= slope(high):
+                break
+            width = high - low
+            low, high = low - (slope(low) > 0) * width, high + (slope(high) < 0) * width
+        if slope(self.intercept) != 0:
+            self.intercept = float(brentq(slope, low, high, xtol=1e-13, rtol=1e-13))
 
 
-def _moved(products: np.ndarray, column: np.ndarray, vertex: float, step: float) -> np.ndarray:
-    return np.asarray((1 - step) * products + step * vertex * column)
-
-
-def ball_rounds(
-    pool: Pool,
-    ball: Ball,
-    s: np.ndarray,
-    c: np.ndarray,
-    omega: np.ndarray,
-    settings: BallSettings,
-) -> Iterator[Round]:
+def ball_rounds(pool: Pool, ball: Ball, settings: BallSettings) -> Iterator[Round]:
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|."""
-    # Η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
+    # η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
     # [0, 1]. The intercept is refitted after each step: it is outside the ball.
-    loss = settings.loss
-    bound = settings.bound
     columns = pool.columns
-    target = _Target(*map(columns.of_examples, (s, c, omega)))
     excluded = pool.flat()
     criterion = make_criterion("gradient")
-    _fit_intercept(ball, target, loss)
+    ball.fit_intercept()
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
-        residual = columns.each(_residual, loss, *target, ball.products, ball.intercept)
+        # 1) the column of the largest gradient
+        residual = columns.each(_Targets.residual, ball.targets, ball.intercept)
         support = np.array(ball.support, np.int64)
         state = SearchState(columns.each(_as_column, residual), number, support)
         winners = settings.search.best(pool, state, criterion, excluded)
@@ -83,18 +128,19 @@ def ball_rounds(
         new = feature not in ball.support
         if new and settings.max_features is not None and len(support) >= settings.max_features:
             return
+        # 2) the duality gap; stop?
         column = columns.each(_first, columns.columns_of(winners[0].features))
         gradient = float(columns.total(np.dot, column, residual))
-        vertex = -float(np.sign(gradient)) * bound
-        direction = columns.each(_direction, column, vertex, ball.products)
-        value = columns.total(_value, loss, *target, ball.products, ball.intercept)
+        vertex = -float(np.sign(gradient)) * settings.bound
+        direction = columns.each(_Targets.towards, ball.targets, column, vertex)
         gap = -float(columns.total(np.dot, direction, residual))
-        if gap <= settings.tol * max(abs(value), 1e-12):
+        if gap <= settings.tol * max(abs(ball.value()), 1e-12):
             return
-        bend = loss.curvature * columns.total(_square, target.omega, direction)
+        # 3) the step
+        bend = settings.loss.curvature * columns.total(_Targets.square, ball.targets, direction)
         step = min(1.0, gap / bend)
         ball.move(feature, column, vertex, step)
-        _fit_intercept(ball, target, loss)
+        ball.fit_intercept()
         yield Round(
             number=number,
             entered=winners[0].features[: int(new)],
@@ -102,41 +148,11 @@ def ball_rounds(
             coef=np.array([ball.weights]),
             intercept=np.array([ball.intercept]),
             score=gap,
-            loss=columns.total(_value, loss, *target, ball.products, ball.intercept),
+            loss=ball.value(),
             gap=gap,
             step=step,
             seconds=time.perf_counter() - begun,
         )
-
-
-class _Target(NamedTuple):
-    """s, c and the weights of the examples, where these are."""
-
-    s: Any
-    c: Any
-    omega: Any
-
-
-def _slacks(s: np.ndarray, c: np.ndarray, products: np.ndarray, b: float) -> np.ndarray:
-    return np.asarray(c - s * (products + b))
-
-
-def _residual(
-    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
-) -> np.ndarray:
-    return np.asarray(-s * loss.derivative(_slacks(s, c, products, b)) * omega)
-
-
-def _value(
-    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
-) -> float:
-    return float(np.dot(omega, loss.value(_slacks(s, c, products, b))))
-
-
-def _slope(
-    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
-) -> float:
-    return float(np.dot(omega, -s * loss.derivative(_slacks(s, c, products, b))))
 
 
 def _as_column(values: np.ndarray) -> np.ndarray:
@@ -147,26 +163,6 @@ def _first(columns: np.ndarray) -> np.ndarray:
     return columns[0].astype(np.float64)
 
 
-def _direction(column: np.ndarray, vertex: float, products: np.ndarray) -> np.ndarray:
-    return np.asarray(vertex * column - products)
-
-
-def _square(omega: np.ndarray, direction: np.ndarray) -> float:
-    return float(np.dot(omega, direction**2))
-
-
-def _fit_intercept(ball: Ball, target: _Target, loss: TaskLoss) -> None:
-    """Set the intercept where the loss's derivative in it is zero."""
-    from scipy.optimize import brentq
-
-    def slope(b: float) -> float:
-        return ball.columns.total(_slope, loss, *target, ball.products, b)
-
-    low = ball.intercept - 1.0
-    high = ball.intercept + 1.0
-    for _ in range(60):
-        if slope(low) <= 0 <= slope(high):
-            break
-        low, high = low - (slope(low) > 0) * (high - low), high + (slope(high) < 0) * (high - low)
-    if slope(ball.intercept) != 0:
-        ball.intercept = float(brentq(slope, low, high, xtol=1e-13, rtol=1e-13))
+def scores_of(intercept: np.ndarray, *targets: _Targets) -> np.ndarray:
+    """Return scores (m, T) of examples in the balls of several tasks."""
+    return np.column_stack([one.products for one in targets]) + intercept

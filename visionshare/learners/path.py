@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +23,6 @@ __all__ = [
     "support_of",
     "widest",
 ]
-
-# Scores of models on examples that are computed together, at most: 2 MiB.
-_SCORES_AT_ONCE = 1 << 18
 
 
 class Prefix(NamedTuple):
@@ -76,57 +73,27 @@ def prefix_path(
     omega = columns.of_examples(examples.omega)
     total = examples.omega.sum()
     steps: list[PathStep] = []
-    for block in _blocks(list(prefixes), len(examples.omega)):
-        coef = _padded(block)
-        intercept = np.array([prefix.intercept for prefix in block])
-        wrong = columns.total(_wrong_weights, values, coef, intercept, y, omega) / total
-        models = _models(coef, intercept)
-        for prefix, model, error in zip(block, zip(*models, strict=True), wrong, strict=True):
-            before = steps[-1].n_features if steps else 0
-            shorter = support[: prefix.coef.shape[1]]
-            steps.append(_step(columns, shorter, before, prefix, model, float(error), None))
+    for prefix in prefixes:
+        wrong = columns.total(_wrong_weight, values, prefix.coef, prefix.intercept, y, omega)
+        before = steps[-1].n_features if steps else 0
+        shorter = support[: prefix.coef.shape[1]]
+        steps.append(_step(columns, shorter, before, prefix, float(wrong / total), None))
     return tuple(steps)
-
-
-def _blocks(prefixes: list[Prefix], m: int) -> Iterator[list[Prefix]]:
-    """Yield prefixes in a row whose scores of m examples are computed together."""
-    n_scores = sum(len(prefix.intercept) for prefix in prefixes[:1]) * m
-    each = max(1, _SCORES_AT_ONCE // max(1, n_scores))
-    for start in range(0, len(prefixes), each):
-        yield prefixes[start : start + each]
-
-
-def _padded(block: list[Prefix]) -> np.ndarray:
-    """Return weights (prefixes, k, n) of the longest of some prefixes, zeros beyond each."""
-    n = max(prefix.coef.shape[1] for prefix in block)
-    coef = np.zeros((len(block), len(block[0].coef), n))
-    for row, prefix in zip(coef, block, strict=True):
-        row[:, : prefix.coef.shape[1]] = prefix.coef
-    return coef
-
-
-def _models(coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (models, k, n) and intercepts (models, k) with a row a class, float32."""
-    # A compact classifier refuses what is infinite then; a learner has its own weights.
-    with np.errstate(over="ignore"):
-        return two_sided(coef).astype(np.float32), two_sided(intercept).astype(np.float32)
 
 
 def _precise(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _wrong_weights(
+def _wrong_weight(
     values: np.ndarray, coef: np.ndarray, intercept: np.ndarray, y: np.ndarray, omega: np.ndarray
-) -> np.ndarray:
-    """Return the weight of the examples that each model on the first columns gets wrong."""
-    models, k, n = coef.shape
+) -> float:
+    """Return the weight of the examples that a model (k, n) on the first columns gets wrong."""
     # Weights that are infinite in float32, as paths keep them, have no errors to speak of.
-    with np.errstate(invalid="ignore"):
-        scores = (coef.reshape(models * k, n) @ values[:n]).reshape(models, k, len(y))
-        scores += intercept[:, :, None]
-    labels = scores[:, 0] > 0 if k == 1 else np.argmax(scores, axis=1)
-    return np.asarray((labels != y) @ omega)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scores = coef @ values[: coef.shape[1]] + intercept[:, None]
+    labels = scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)
+    return float((labels != y) @ omega)
 
 
 def _step(
@@ -134,19 +101,20 @@ def _step(
     support: np.ndarray,
     before: int,
     prefix: Prefix,
-    model: tuple[np.ndarray, np.ndarray],
     train_error: float,
     validation_error: float | None,
 ) -> PathStep:
-    """Return the step of a prefix, given its weights (zero beyond its features) and intercepts."""
-    # A copy: the weights of many prefixes lie in one array.
-    weights = model[0][:, : len(support)].copy()
+    """Return the step of a prefix, with a row of weights for each class."""
+    # A compact classifier refuses what is infinite in float32; a learner has its own weights.
+    with np.errstate(over="ignore"):
+        weights = two_sided(prefix.coef[None])[0].astype(np.float32)
+        intercept = two_sided(prefix.intercept[None])[0].astype(np.float32)
     return PathStep(
         round=prefix.round,
         feature=tuple(support[before:].tolist()),
         n_features=len(support),
         weights=weights,
-        intercept=model[1],
+        intercept=intercept,
         loss=prefix.loss,
         train_error=train_error,
         validation_error=validation_error,
@@ -168,9 +136,7 @@ def greedy_path(pool: Pool, history: Sequence[Round]) -> tuple[PathStep, ...]:
         prefix = Prefix(record.number, coef, intercept, record.loss, record.score, seconds)
         error = None if np.isnan(record.validation_error) else record.validation_error
         before = steps[-1].n_features if steps else 0
-        weights, intercepts = _models(coef[None], intercept[None])
-        model = weights[0], intercepts[0]
-        steps.append(_step(pool.columns, support, before, prefix, model, record.train_error, error))
+        steps.append(_step(pool.columns, support, before, prefix, record.train_error, error))
     return tuple(steps)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visionshare.batch.extraction_parts import digests
-from visionshare.datasets.folders import Fit, read_images
+from visionshare.batch.regions import files_of, read_regions
+from visionshare.datasets.folders import Fit, as_preprocessing, read_images
 from visionshare.datasets.notices import collect_notices
 from visionshare.datasets.pictures.value_ranges import limits_of, widest
 from visionshare.generators import FeatureFamily
@@ -27,6 +28,7 @@ class Source:
     dtype: str
     skip_broken: bool
     threads: int
+    regions: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ class Evaluated:
 
 def value_limits(source: Source, paths: Sequence[str]) -> tuple[float, float] | None:
     """Return the lowest and highest value of those files whose range is their own."""
+    files = list(dict.fromkeys(files_of(path)[0] for path in paths)) if source.regions else paths
     with ThreadPoolExecutor(source.threads) as threads:
-        return widest(threads.map(limits_of, paths))
+        return widest(threads.map(limits_of, files))
 
 
 def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
@@ -83,7 +86,11 @@ def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
     broken: list[str] = []
     skipped = broken if source.skip_broken else None
     with collect_notices() as notices:
-        read = read_images(paths, size, mode, source.fit, source.threads, skipped)
+        if source.regions:
+            steps = as_preprocessing(source.fit)
+            read = read_regions(paths, size, mode, steps, source.threads, skipped)
+        else:
+            read = read_images(paths, size, mode, source.fit, source.threads, skipped)
     images = read.reshape(-1, *shape)
     columns = np.empty((family.n_features_, 0), source.dtype)
     if len(images):

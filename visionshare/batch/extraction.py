@@ -95,6 +95,7 @@ def extract_features(
     progress: bool = False,
     mapper: Mapper | None = None,
     labels: Sequence[str] | None = None,
+    regions: bool = False,
 ) -> Extraction:
     """Evaluate a family on image files and write the columns to a store.
 
@@ -129,6 +130,8 @@ def extract_features(
         Reads and evaluates images elsewhere, on a cluster for example; the store is the same.
     labels : sequence of str, optional
         A label for each path; tables then have a column of them.
+    regions : bool, default False
+        Paths are regions, such as "scan.png#0,0,256,256", see :mod:`visionshare.batch.regions`.
 
     Raises
     ------
@@ -169,7 +172,7 @@ def extract_features(
         raise InputError("labels", f"{len(labels)} labels", f"{len(paths)}, one for each path")
     place = Destination.of(out, replaces=False)
     check_extraction_folder(place.folder)
-    source = _with_range(Source(family, fit, dtype, skip_broken, threads), paths, mapper)
+    source = _with_range(Source(family, fit, dtype, skip_broken, threads, regions), paths, mapper)
     job = _Job(source, paths, place.folder, threads, mapper)
     make_folder(job.folder)
     with shown(progress), memory_limit(bound), writer_lock(job.folder, _LOCK):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.batch.regions import files_of
 from visionshare.errors import StoreError
 from visionshare.files.durable import is_partial, replace_file, write_text
 from visionshare.files.fingerprints import file_digest, spec_fingerprint
@@ -51,9 +52,13 @@ class Part:
 
 
 def digests(paths: Sequence[str], n_jobs: int = 1) -> list[str]:
-    """Return a digest of the bytes of each file, an empty text for one that cannot be read."""
+    """Return a digest of the bytes of each file, or of the files of a region."""
+    # An empty text for what cannot be read. A file of many regions is read once.
+    files = [files_of(path) for path in paths]
+    unique = list(dict.fromkeys(file for some in files for file in some))
     with ThreadPoolExecutor(n_jobs) as threads:
-        return list(threads.map(_digest, paths))
+        found = dict(zip(unique, threads.map(_digest, unique), strict=True))
+    return ["+".join(found[file] for file in some) for some in files]
 
 
 def _digest(path: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.batch.regions import region_of
 from visionshare.errors import InputError
 from visionshare.errors.names import choices
 from visionshare.files.durable import replace_file
@@ -36,7 +37,7 @@ class _Table:
     ids: np.ndarray
     names: list[str]
     descriptions: list[str]
-    texts: dict[str, list[str]]
+    texts: dict[str, list[Any]]
 
     @property
     def n_rows(self) -> int:
@@ -133,20 +134,32 @@ def write_table(
     ids = np.array([number_of[name] for name in chosen], np.int64)
     columns.fill(ids)
     descriptions = columns.feature_descriptions
-    texts = {"path": columns.paths, "label": columns.labels}
-    table = _Table(
-        columns,
-        ids,
-        chosen,
-        [descriptions[j] for j in ids],
-        {name: values for name, values in texts.items() if values is not None},
-    )
+    texts = _row_columns(columns)
+    table = _Table(columns, ids, chosen, [descriptions[j] for j in ids], texts)
     with replace_file(path) as partial:
         TABLES[path.suffix](table, partial)
     if path.suffix in (".csv", ".parquet") and any(table.descriptions):
         with replace_file(path.with_suffix(f"{path.suffix}.features.csv")) as partial:
             _write_descriptions(table, partial)
     return path
+
+
+def _row_columns(columns: StoreColumns) -> dict[str, list[Any]]:
+    """Return the columns that say what each row is: path, place of a region, label."""
+    found: dict[str, list[Any]] = {}
+    paths = columns.paths
+    regions = [region_of(path) for path in paths or ()]
+    if paths is not None and all(regions):
+        known = [region for region in regions if region is not None]
+        found["path"] = [region.path for region in known]
+        for number, name in enumerate(("y0", "x0", "y1", "x1")):
+            found[name] = [region.box[number] for region in known]
+        if any(region.mask for region in known):
+            found["object"] = [region.number for region in known]
+    elif paths is not None:
+        found["path"] = paths
+    labels = columns.labels
+    return found if labels is None else {**found, "label": labels}
 
 
 def feature_descriptions(family: FeatureFamily) -> list[str]:
@@ -203,7 +216,7 @@ def _parquet() -> Any:
 
 def _write_parquet(table: _Table, partial: Path) -> None:
     pyarrow = _parquet()
-    fields = [pyarrow.field(name, pyarrow.string()) for name in table.texts]
+    fields = [pyarrow.field(n, pyarrow.array(v[:1]).type) for n, v in table.texts.items()]
     for name, description in zip(table.names, table.descriptions, strict=True):
         fields.append(pyarrow.field(name, pyarrow.float32(), metadata={"description": description}))
     schema = pyarrow.schema(fields)
@@ -219,7 +232,7 @@ def _write_npz(table: _Table, partial: Path) -> None:
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, values in texts.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.array(values, str), allow_pickle=False)
+                np.lib.format.write_array(member, np.array(values), allow_pickle=False)
         with archive.open("features.npy", "w", force_zip64=True) as member:
             shape = (table.n_rows, len(table.names))
             header = {"descr": "<f4", "fortran_order": False, "shape": shape}
@@ -234,7 +247,7 @@ def _write_h5(table: _Table, partial: Path) -> None:
     with h5py.File(partial, "w") as file:
         texts = {**table.texts, "names": table.names, "descriptions": table.descriptions}
         for name, values in texts.items():
-            file.create_dataset(name, data=values, dtype=h5py.string_dtype())
+            file.create_dataset(name, data=values, dtype=_h5_type(values))
         _write_features(file, "features", table)
 
 
@@ -254,7 +267,7 @@ def _write_h5ad(table: _Table, partial: Path) -> None:
             group.attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})
 
 
-def _write_frame(file: Any, name: str, index: list[str], texts: dict[str, list[str]]) -> None:
+def _write_frame(file: Any, name: str, index: list[str], texts: dict[str, list[Any]]) -> None:
     import h5py
 
     group = file.create_group(name)
@@ -262,8 +275,15 @@ def _write_frame(file: Any, name: str, index: list[str], texts: dict[str, list[s
     group.attrs["_index"] = "_index"
     group.attrs.create("column-order", list(texts), dtype=h5py.string_dtype())
     for column, values in {"_index": index, **texts}.items():
-        dataset = group.create_dataset(column, data=values, dtype=h5py.string_dtype())
-        dataset.attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})
+        dataset = group.create_dataset(column, data=values, dtype=_h5_type(values))
+        kind = "array" if dataset.dtype.kind == "i" else "string-array"
+        dataset.attrs.update({"encoding-type": kind, "encoding-version": "0.2.0"})
+
+
+def _h5_type(values: list[Any]) -> Any:
+    import h5py
+
+    return np.int64 if values and isinstance(values[0], int) else h5py.string_dtype()
 
 
 def _write_features(file: Any, name: str, table: _Table) -> Any:

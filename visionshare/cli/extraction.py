@@ -43,6 +43,44 @@ class PoolOptions:
     seed: Seed = 0
 
 
+@dataclass(frozen=True)
+class RegionOptions:
+    """Regions of images."""
+
+    tiles: Annotated[
+        int | None, typer.Option(min=1, help="Cut images into tiles of N × N pixels: one row each.")
+    ] = None
+    masks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Label images named as the images: one row per object, cut out of its image.",
+        ),
+    ] = None
+    keypoints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV", help="Points (path, y, x): one row per patch of --tiles pixels around."
+        ),
+    ] = None
+
+    def of(self, paths: list[str]) -> list[str] | None:
+        """Return the regions of images as texts; None where images are taken whole."""
+        from visionshare.batch.regions import objects_of, patches_around, tiles_of
+
+        if self.masks is not None and (self.tiles or self.keypoints):
+            raise InputError("--masks", str(self.masks), "masks without --tiles and --keypoints")
+        if self.masks is not None:
+            if not self.masks.is_dir():
+                raise InputError("--masks", str(self.masks), "a folder of label images")
+            return [str(region) for path in paths for region in objects_of(path, self.masks)]
+        if self.keypoints is not None:
+            return list(map(str, patches_around(self.keypoints, paths, self.tiles or 64)))
+        if self.tiles is not None:
+            return [str(region) for path in paths for region in tiles_of(path, self.tiles)]
+        return None
+
+
 def extract(
     features: Annotated[
         str,
@@ -70,6 +108,7 @@ def extract(
     skip_broken: SkipBroken = False,
     *,
     pool: PoolOptions,
+    region: RegionOptions,
     cluster: Cluster,
 ) -> None:
     """Extract features of images as a table or a column store.
@@ -83,6 +122,7 @@ def extract(
     other images.
     """
     from visionshare.batch import extract_features, write_table
+    from visionshare.batch.regions import files_of
     from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
     from visionshare.machine.resources import resolve_jobs
@@ -93,6 +133,13 @@ def extract(
     store = f"{out}.store" if is_table else out
     folder = Destination.of(store, replaces=False).folder
     paths = list(image_paths(images))
+    labels = _labels(images, paths)
+    with_regions = region.of(paths)
+    if with_regions is not None:
+        if labels is not None:
+            label_of = dict(zip(paths, labels, strict=True))
+            labels = [label_of[files_of(text)[0]] for text in with_regions]
+        paths = with_regions
     with memory_limit(memory, "--memory"):
         family, fit = _family(features, paths, folder, pool, threads, skip_broken)
     with cluster.mapper(threads) as mapper:
@@ -106,11 +153,12 @@ def extract(
             n_jobs=threads,
             skip_broken=skip_broken,
             mapper=mapper,
-            labels=_labels(images, paths),
+            labels=labels,
+            regions=with_regions is not None,
         )
     for path in extraction.broken:
         say(f"skipped      {portable(path)}", err=True)
-    say(f"images       {extraction.images}")
+    say(f"{'images' if with_regions is None else 'regions':12} {extraction.images}")
     say(f"features     {extraction.features}")
     say(f"store        {extraction.folder}")
     if is_table:
@@ -198,6 +246,7 @@ def _learned(
     import numpy as np
 
     from visionshare import UnionOfFamilies
+    from visionshare.batch.regions import files_of, read_regions, region_of
     from visionshare.datasets.folders import as_preprocessing, read_images
     from visionshare.datasets.pictures.value_ranges import limits_of, widest, with_range
     from visionshare.machine.memory import check_fits
@@ -216,14 +265,22 @@ def _learned(
     needed = len(chosen) * float(np.prod(shape)) * (3 if pool.color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     # Images that are not in the sample have values, too.
-    steps = with_range(as_preprocessing("resize"), widest(map(limits_of, paths)))
-    return family.fit(read_images(chosen, shape, mode, steps, threads, broken=[]))
+    files = dict.fromkeys(files_of(path)[0] for path in paths)
+    steps = with_range(as_preprocessing("resize"), widest(map(limits_of, files)))
+    read = read_images if region_of(paths[0]) is None else read_regions
+    return family.fit(read(chosen, shape, mode, steps, threads, broken=[]))
 
 
 def _first_size(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, int]:
     """Return the height and width of the first picture, or of the first that can be read."""
+    from visionshare.batch.regions import region_of
     from visionshare.datasets.folders import read_image
 
+    region = region_of(paths[0])
+    if region is not None:
+        y0, x0, y1, x1 = region.box
+        # Objects have sizes of their own.
+        return (64, 64) if region.mask else (y1 - y0, x1 - x0)
     for path in paths[:-1] if skip_broken else []:
         with suppress(DataError):
             height, width = read_image(path, None, mode).shape[:2]

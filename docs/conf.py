@@ -96,10 +96,6 @@ def list_pages(app, docname, source):
         if names:
             source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
         return
-    stem = docname.removeprefix("results/")
-    if (DOCS / "results" / "appendix" / f"{stem}.md").exists():
-        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\nappendix/{stem}\n```\n"
-        return
     folder = LISTED.get(docname)
     if folder is None:
         return

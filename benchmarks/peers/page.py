@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,18 +16,11 @@ from benchmarks.peers.record import Entry, Record
 from benchmarks.peers.timing import BATCH
 from scripts.reproduce.results import render, spread, table, write_page
 
-__all__ = ["Measured", "machine_values", "write"]
+__all__ = ["machine_values", "write"]
 
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "numba", "onnxruntime", "torch", "lightgbm", "kymatio"
 )  # fmt: skip
-
-
-class Measured(NamedTuple):
-    """What a run of the program says of itself: what is left out, and rounds of timing."""
-
-    left_out: Sequence[str]
-    rounds: int
 
 
 def _processor() -> str:
@@ -78,25 +71,16 @@ def _said(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _networks(conditions: dict[str, Any]) -> str:
-    deformations = conditions["deformations"]
-    return render(
-        "peers/deformed",
-        seconds=f"{conditions['seconds']:g}",
-        tuning=f"{conditions['tuning']:g}",
-        recipe=conditions["recipe"],
-        deformations=", ".join(f"{name} {_said(value)}" for name, value in deformations.items()),
-    )
+# What a page is called: by its name, else by its set.
+_TITLES = {
+    "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10",
+    "peers-more": "MNIST: a Tsetlin machine and scattering", "peers-gates": "MNIST: logic gates",
+}  # fmt: skip
 
 
-def _titled(data_set: str, entries: Sequence[Entry]) -> str:
-    """Return the name of a set as titles have it, and whether networks saw deformed images."""
-    said = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
-    deformed = any(entry.name.endswith("deformed") for entry in entries)
-    return said.get(data_set, data_set) + (", deformed images" if deformed else "")
-
-
-def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
+def write(
+    out: Path, record: Record, left_out: Sequence[str], rounds: int, name: str | None = None
+) -> None:
     """Write page, picture and raw figures of a record; the set names them if omitted."""
     conditions, entries = record.conditions, record.entries()
     if name is None:
@@ -107,15 +91,15 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
     header = ["classifier", "training, s", "tuning, s", "error, %"]
     header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
     header += [f"µs per image, batches of {min(BATCH, n_test)}"]
-    settings = [f"- **{e.name}**: {next(iter(e.runs.values())).settings}" for e in entries]
-    machine, processor = machine_values(), _usual_processor(entries)
+    processor = _usual_processor(entries)
+    deformations = conditions["deformations"]
     elsewhere = sorted({e.timed_on for e in entries if e.times is not None} - {processor})
     write_page(
         out,
         "peers",
         name,
         stem=name,
-        data_set=_titled(conditions["set"], entries),
+        data_set=_TITLES.get(name) or _TITLES.get(conditions["set"], conditions["set"]),
         quick="A quick run, to see it work." if conditions["quick"] else "",
         n_train=conditions["training images"],
         n_test=n_test,
@@ -125,11 +109,11 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         if elsewhere
         else "",
         picture=render("peers/picture", file=f"{name}.svg"),
-        left_out="\n\n".join(measured.left_out),
+        left_out="\n\n".join(left_out),
         jobs=conditions["threads"],
-        rounds=measured.rounds,
-        networks=_networks(conditions),
-        settings="\n".join(line.replace("\n", " ") for line in settings),
-        processor=machine["processor"],
-        versions=", ".join(f"{key} {value}" for key, value in machine["versions"].items()),
+        rounds=rounds,
+        seconds=f"{conditions['seconds']:g}",
+        tuning=f"{conditions['tuning']:g}",
+        recipe=conditions["recipe"],
+        deformations=", ".join(f"{name} {_said(value)}" for name, value in deformations.items()),
     )

@@ -289,14 +289,11 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     for (path, classifier), way in itertools.product(classifiers.values(), WAYS):
         work.add_ours(path, classifier, way)
     work.add_peers([peers[key] for key in options.peers], effort, options.seeds)
-    done = {entry.name for entry in record.entries()}
-    unasked = [p.name for k, p in peers.items() if k not in options.peers and p.name not in done]
-    work.left_out += [f"Not asked for: {'; '.join(unasked)}."] if unasked else []
     rounds = QUICK_ROUNDS if effort.quick else ROUNDS
     machine = page.machine_values()
     record.keep_times(microseconds(work.predictors, test.images, rounds), machine["processor"])
     record.keep_machine(machine)
-    page.write(options.out, record, page.Measured(work.left_out, rounds), options.page)
+    page.write(options.out, record, work.left_out, rounds, options.page)
 
 
 def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, keep_runs, pyplot, render, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.readers.idx import read_idx
@@ -104,20 +104,18 @@ def chosen_svm(V: np.ndarray, y: np.ndarray) -> tuple[tuple[float, float], list[
         train, validation = (
             (V[part], y[part]) for part in (slice(-VALIDATION), slice(-VALIDATION, None))
         )
-        error, machines, _ = svm_error(train, validation, (gamma, cost))
+        error, machines = svm_error(train, validation, (gamma, cost))
         rows.append([gamma, cost, round(error, 2), machines])
     gamma, cost = min(rows, key=lambda row: row[2])[:2]
     return (gamma, cost), rows
 
 
-def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, int, float]:
-    """Return an SVM's test error in percent, its support vectors and its seconds."""
+def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, int]:
+    """Return an SVM's test error in percent and its support vectors."""
     from sklearn.svm import SVC
 
-    begun = time.process_time()
     model = SVC(gamma=at[0], C=at[1], cache_size=1000).fit(*train)
-    seconds = time.process_time() - begun
-    return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_), seconds
+    return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_)
 
 
 def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
@@ -164,45 +162,6 @@ def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
     plt.close(figure)
 
 
-def at_an_end(errors: dict[float, float]) -> bool:
-    """Return whether the least error is of the first or the last that was tried."""
-    found = list(errors.values())
-    return int(np.argmin(found)) in (0, len(found) - 1)
-
-
-def described(curve: dict[str, Any]) -> str:
-    """Return the part of the page about one curve."""
-    n = len(curve["test"])
-    counts = [c for c in COUNTS if c < n] + [n]
-    rows = [
-        ["test error, %", *(f"{curve['test'][c - 1]:.2f}" for c in counts)],
-        ["training error, %", *(f"{curve['train'][c - 1]:.2f}" for c in counts)],
-        ["thousand multiply-accumulates", *(curve["macs"][c - 1] // 1000 for c in counts)],
-    ]
-    tried, errors = curve["tried"]
-    choice = ""
-    if errors:
-        choice = render(
-            "anchors/choice",
-            n_validation=VALIDATION,
-            n_rounds=tried,
-            errors=", ".join(f"{alpha:g}: {e:.2f} %" for alpha, e in errors.items()),
-            border=" The best is at an end of those tried." if at_an_end(errors) else "",
-        )
-    return render(
-        "anchors/curve",
-        title="Piece-wise linear anchors" if curve["kind"] == "linear" else "Gaussian anchors",
-        sizes=curve["sizes"],
-        settings=LEARNERS[curve["kind"]],
-        alpha=f"{curve['alpha']:g}",
-        n_validation=curve["n_validation"],
-        n_rounds=n,
-        seconds=f"{curve['seconds']:.0f}",
-        choice=choice,
-        errors=table(["anchors", *map(str, counts)], rows),
-    )
-
-
 def main() -> None:
     """Measure the SVM and the anchors, write page and picture."""
     parser = arguments(__doc__)
@@ -222,7 +181,7 @@ def main() -> None:
     small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
     V, W = small.vectors(data[0]), small.vectors(test[0])
     at, tried = chosen_svm(V, data[1])
-    error, machines, seconds = svm_error((V, data[1]), (W, test[1]), at)
+    error, machines = svm_error((V, data[1]), (W, test[1]), at)
     sizes = {"n_components": args.components, "n_anchors": args.anchors}
     curves = [curve(args, data, test, "linear", sizes | {"n_radii": args.radii})]
     if args.gaussians:
@@ -248,13 +207,7 @@ def main() -> None:
         points_above=f"{above:.2f}",
         n_anchors=n_anchors,
         n_components=args.components,
-        curves="\n\n".join(described(c) for c in curves),
-        gamma=f"{at[0]:g}",
-        cost=f"{at[1]:g}",
-        n_train=len(V),
-        seconds=f"{seconds:.0f}",
         n_validation=VALIDATION,
-        tried=table(["γ", "C", "error, %", "support vectors"], tried),
     )
 
 

@@ -348,7 +348,7 @@ def main() -> None:
             write_text(kept, json.dumps(values))
         measured[name] = from_values(json.loads(kept.read_text()))
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
-        brodatz_page.write(args.out, SETS, measured, settings)
+        brodatz_page.write(args.out, measured, settings)
 
 
 if __name__ == "__main__":

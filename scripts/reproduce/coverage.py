@@ -44,7 +44,6 @@ SETTINGS: dict[str, Any] = {
 }
 FIELDS = ("error", "coverage")
 ERRORS = (0.2, 0.19, 0.18, 0.17, 0.16, 0.155, 0.15, 0.145, 0.14)
-COVERAGES = (0.35, 0.3, 0.28, 0.26, 0.24, 0.22, 0.2, 0.19, 0.18)
 
 
 class Point(NamedTuple):
@@ -219,10 +218,7 @@ def write(options: Any, measured: dict[str, list[list[Point]]], seconds: float) 
         refit_tol=f"{SETTINGS['refit_tol']:g}",
         max_iter=SETTINGS["max_iter"],
         residuals=", ".join(f"{p} {worst[p]:.2g}" for p in PENALTIES),
-        jobs=options.jobs,
-        seconds=f"{seconds:.0f}",
         by_error=table(["test error", *header], needed(measured, ERRORS, "error")),
-        by_coverage=table(["test coverage", *header], needed(measured, COVERAGES, "coverage")),
         lowest=table(["penalty", "test error", "test coverage"], lowest),
         claim=claim(measured, ERRORS),
     )

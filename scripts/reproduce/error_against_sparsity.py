@@ -9,7 +9,6 @@ and Isolet against ‖W‖_{∞,1} and ‖W‖_{2,1}, and stumps against JointBo
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -308,17 +307,12 @@ def write(options: Any, measured: dict[str, Any], chosen: list[list[Any]]) -> No
         options.out,
         "error_against_sparsity",
         n_alphas=len(SHARES),
-        n_fine=SHARES.index(HALF),
-        half=f"{HALF:g}",
         least=f"{LEAST:g}",
         folds=FOLDS,
         folds_of_isolet=FOLDS_OF_ISOLET,
-        many=MANY,
         thresholds_of_isolet=THRESHOLDS_OF_ISOLET,
         jobs=options.jobs,
-        load=f"{os.getloadavg()[0]:.1f}",
         tables="\n\n".join(tables(measured)),
-        chosen=table(header, chosen),
         comparison=comparison(measured),
     )
 

@@ -258,15 +258,6 @@ def differences(found: list[Chosen]) -> str:
     return table(["penalty", *(f"{size} per class" for size in sizes)], rows)
 
 
-def strengths(found: list[Chosen]) -> str:
-    """Return a table of what was chosen in every run."""
-    rows = [
-        [_named(r.penalty), r.size, r.seed, f"{r.best.strength:g}", f"{r.path[-1].strength:g}"]
-        for r in found
-    ]
-    return table(["penalty", "per class", "seed", "chosen", "weakest tried"], rows)
-
-
 def _named(penalty: str) -> str:
     return "λ/2‖W‖²" if penalty == "ridge" else penalty
 
@@ -340,10 +331,8 @@ def write(
     write_page(
         options.out,
         "kernel_hypotheses",
-        counts=table(["length", *map(str, mistaken)], [["mistakes", *mistaken.values()]]),
         length=LENGTH,
         hypotheses=n,
-        weights=n * CLASSES,
         n_validation=VALIDATION,
         last_seed=options.seeds - 1,
         largest=max(SIZES),
@@ -357,7 +346,6 @@ def write(
         entering=ENTERING,
         sweeps=SWEEPS,
         boosters="\n\n".join(described(race) for race in races),
-        strengths=strengths(found),
         commits=", ".join(dict.fromkeys(run.commit for run in found)),
     )
 

@@ -39,7 +39,6 @@ from scripts.reproduce.results import (
     deviation,
     keep_runs,
     kept_runs,
-    listed,
     plain,
     pyplot,
     spread,
@@ -336,14 +335,8 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         folds=FOLDS,
         n_development=rows,
         draws=DRAWS,
-        squares=listed(SQUARES),
-        costs=listed(COSTS),
-        long_squares=listed(LONG_SQUARES),
-        long_costs=listed(LONG_COSTS),
         refit_tol=REFIT_TOL,
-        alphas=listed(ALPHAS),
         long_alpha=chosen.long.alpha,
-        jobs=options.jobs,
         choice=chosen.choice,
         maps=table(
             ["columns", *chosen.maps],
@@ -354,7 +347,6 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         ),
         accuracies=table(["columns", *map(str, widths)], rows_of(*by_columns(measured), names)),
         paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
-        tried=table(["inputs", "σ²", "λ", "loss", "accuracy"], chosen.tried),
     )
 
 

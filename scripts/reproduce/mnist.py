@@ -13,6 +13,7 @@ that a measurement of hours can be stopped, and the page is written from what is
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -22,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.mnist_trials import HELD_OUT, KEYS, REMARKED, TRIED, folder_of, settings_of
-from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
+from scripts.reproduce.mnist_trials import HELD_OUT, KEYS, TRIED, folder_of, settings_of
+from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 
 PIPELINES = ("mnist", "mnist-266", "mnist-deformed", "mnist-compact")
 
@@ -86,28 +87,20 @@ def finished(folder: Path) -> bool:
     return (folder / "metrics.json").is_file()
 
 
-def trials(pipeline: str, options: Any) -> str:
-    """Return the table of a pipeline's trials that are there, best last; empty without any."""
-    measured = []
-    for trial in TRIED[pipeline]:
-        folder = folder_of(options.runs, pipeline, trial)
-        if finished(folder):
-            measured.append((trial, json.loads((folder / "metrics.json").read_text())))
-    if not measured:
-        return ""
-    names = [name for name in KEYS if any(name in trial for trial, _ in measured)]
-    vary = [n for n in names if len({trial.get(n) for trial, _ in measured}) > 1]
-    same = [f"{n} {measured[0][0][n]}" for n in names if n not in vary]
-    rows = [
-        [*(trial.get(n, "") for n in vary), f"{100 * m['test_error_rate']:.2f}", f"{m['macs']:,}"]
-        for trial, m in sorted(measured, key=lambda pair: -pair[1]["test_error_rate"])
-    ]
-    header = [*vary, "validation error, %", "multiply-accumulates"]
-    heading = f"`{pipeline}`; in all of them {', '.join(same)}:" if same else f"`{pipeline}`:"
-    parts = [heading, table(header, rows)]
-    if pipeline in REMARKED:
-        parts.append(render(f"mnist/remark-{pipeline}"))
-    return "\n\n".join(parts)
+def write_trials(options: Any) -> None:
+    """Write ``mnist-trials.csv``, the settings and errors of the trials; nothing without any."""
+    rows = []
+    for pipeline, tried in TRIED.items():
+        for trial in tried:
+            folder = folder_of(options.runs, pipeline, trial)
+            if finished(folder):
+                found = json.loads((folder / "metrics.json").read_text())
+                error = f"{100 * found['test_error_rate']:.2f}"
+                rows.append([pipeline, *(trial.get(key, "") for key in KEYS), error, found["macs"]])
+    if rows:
+        header = ["pipeline", *KEYS, "validation error, %", "multiply-accumulates"]
+        with (options.out / "mnist-trials.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def write(options: Any) -> None:
@@ -120,13 +113,13 @@ def write(options: Any) -> None:
     if not original:
         write_page(options.out, "fashion-mnist", pipelines=pipelines, remark=options.remark)
         return
+    write_trials(options)
     write_page(
         options.out,
         "mnist",
         pipelines=pipelines,
         remark=options.remark,
         held_out=HELD_OUT,
-        trials="\n\n".join(filter(None, (trials(pipeline, options) for pipeline in TRIED))),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-__all__ = ["HELD_OUT", "KEYS", "REMARKED", "TRIED", "folder_of", "settings_of"]
+__all__ = ["HELD_OUT", "KEYS", "TRIED", "folder_of", "settings_of"]
 
 Trial = dict[str, float | bool | str]
 
@@ -148,9 +148,6 @@ TRIED: dict[str, list[Trial]] = {
          "most features": 305, "ridge": 3e-3},
     ],
 }  # fmt: skip
-
-# Pipelines with a remark on their trials, in pages/mnist/remark-NAME.md.j2.
-REMARKED = ("mnist-compact", "mnist-deformed")
 
 
 def settings_of(trial: Trial) -> list[str]:

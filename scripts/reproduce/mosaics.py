@@ -91,24 +91,18 @@ def main() -> None:
     inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], raw)
     difference = gray_difference(mosaics["texmos3"], maps["texmos3"], plates)
     left = min(1 - taken[name][: plates[name].shape[0]].mean() for name in plates)
-    setting = "window", "reach", "pooling", "zero mean", "features", "patches"
-    places = "region's value", "plate", "correlation", "position in mosaic", "position in plate"
     columns = "training", "shared", "alone"
     runs = [
         {"accuracies": accuracies([r], truths, smooth), **{n: getattr(r, n) for n in columns}}
         for r in measured
     ]
-    keep_runs(options.out, "mosaics", {"tried": rows, "runs": runs})
+    same = {"plates": shown, "pieces inside": inside, "gray levels between": difference}
+    keep_runs(options.out, "mosaics", {"same pixels": same, "tried": rows, "runs": runs})
     write_page(
         options.out,
         "mosaics",
-        plates=table([*places, "next best plate"], shown),
-        n_inside=inside[0],
-        n_rectangles=inside[1],
         percent_left=f"{100 * left:.0f}",
-        difference=f"{difference:.1f}",
         piece=PIECE,
-        tried=table([*setting, *(f"votes {side}" for side in SMOOTH), "seconds"], rows),
         n_tried=len(rows) * len(SMOOTH),
         n_filters=chosen.filters,
         window=chosen.window,

@@ -245,7 +245,7 @@ def best(scores: dict[Any, float]) -> Any:
 
 
 def tables(chosen: dict[Any, Any], tunings: dict[int, dict[Tuning, float]]) -> dict[str, str]:
-    """Return the tables of what was chosen and tried."""
+    """Return the tables of the chosen settings."""
     widths = list(tunings)
     settings = [[name, *asdict(chosen[name]).values()] for name in TRIED]
     found = [[width, *asdict(chosen[TUNED, width]).values()] for width in widths]
@@ -254,15 +254,10 @@ def tables(chosen: dict[Any, Any], tunings: dict[int, dict[Tuning, float]]) -> d
         for name, width in itertools.product(MAPS, widths)
     ]
     head = ["epochs", "rate", "label smoothing"]
-    seen = [
-        [*asdict(tuning).values(), *(f"{100 * tunings[width][tuning]:.2f}" for width in widths)]
-        for tuning in itertools.starmap(Tuning, TUNINGS)
-    ]
     return {
         "settings": table(HEAD, settings),
         "tunings": table(["columns", *head], found),
         "maps": table(["map", "columns", "σ²", "C"], maps),
-        "tried_tunings": table([*head, *map(str, widths)], seen),
     }
 
 
@@ -297,8 +292,6 @@ def write(
         settings=made["settings"],
         tunings=made["tunings"],
         maps=made["maps"],
-        tried=table([*HEAD, "accuracy"], tried["GrFL"]),
-        tried_tunings=made["tried_tunings"],
     )
 
 

@@ -305,14 +305,9 @@ def write(
         per_class=fonts["per_class"],
         n_fonts=len(training),
         n_families=len(families),
-        families=", ".join(families),
         all_pages=all_pages,
         seconds=f"{seconds:.1f}",
         by_font=table(["", *[f"{m}, {r}" for m in names for r in ("alike", "apart")]], by_font),
-        validation_fonts=", ".join(VALIDATION),
-        per_class_tried=SMALL["data.fonts.per_class"],
-        rounds_tried=SMALL["learner.rounds"],
-        tried=table(["", *rates], tried),
         photographs=pictures,
     )
 

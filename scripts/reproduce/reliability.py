@@ -71,16 +71,6 @@ def counts(results: Mapping[str, Result]) -> str:
     return table(header, rows)
 
 
-def parts(results: Mapping[str, Result]) -> str:
-    """Return a table of what was attacked, and which of its file operations were hit."""
-    rows = []
-    for kind, result in results.items():
-        for name, part in sorted(result.parts.items()):
-            hit = f"{len(part.hit)} of {part.points}" if part.points else ""
-            rows.append([kind, name, f"{part.tries:,}", hit])
-    return table(["attack", "on", "tries", "operations hit"], rows)
-
-
 def times(results: Mapping[str, Result]) -> str:
     """Return a table of the CPU seconds that the most expensive input of each format took."""
     found = results["time"].parts if "time" in results else {}
@@ -160,7 +150,6 @@ def write(out: Path, results: Mapping[str, Result], found: Mapping[str, dict[str
         survived=f"{sum(result.survived for result in results.values()):,}",
         counts=counts(results),
         service=summary(found),
-        parts=parts(results),
         times=times(results),
         attacks=attacks(found["attacks"]),
         speed=speed(found["speed"]),

@@ -2,8 +2,8 @@
 
 The prose of a page is a Markdown template, ``pages/NAME.md.j2``, with names of figures and nothing
 else: no conditions, no loops. Parts that repeat or may be missing are templates of their own,
-``pages/NAME/PART.md.j2``; a script renders them and hands them over as figures. What a reader of a
-minute does not need, such as trials, stands on a page of its own, ``pages/appendix/NAME.md.j2``.
+``pages/NAME/PART.md.j2``; a script renders them and hands them over as figures. Trials and raw runs
+are in the JSON beside a page.
 """
 
 from __future__ import annotations
@@ -105,16 +105,12 @@ def render(page: str, **figures: Any) -> str:
 
 
 def write_page(out: Path, page: str, file_name: str | None = None, /, **figures: Any) -> None:
-    """Print and write a page and its appendix, with machine, commit and command of its figures."""
+    """Print and write a page, with machine, commit and command of its figures."""
     figures["machine"] = f"{machine()} Commit {commit()}: `{command()}`"
     text = render(page, **figures) + "\n"
     print(text)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{file_name or page}.md").write_text(text, encoding="utf-8")
-    if (PAGES / "appendix" / f"{page}.md.j2").is_file():
-        text = render(f"appendix/{page}", **figures) + "\n"
-        (out / "appendix").mkdir(exist_ok=True)
-        (out / "appendix" / f"{file_name or page}.md").write_text(text, encoding="utf-8")
 
 
 def keep_runs(out: Path, page: str, runs: Any) -> None:

@@ -199,17 +199,6 @@ def rows_of(name: str, measured: dict[tuple[str, float], list[dict[str, Run]]]) 
     return rows
 
 
-def objectives_of(
-    name: str, measured: dict[tuple[str, float], list[dict[str, Run]]]
-) -> list[list[Any]]:
-    """Return the rows of one data set in the table of objectives."""
-    return [
-        [name, how, f"{alpha:g}"]
-        + [spread([runs[s].values[-1] for runs in seeds], 3) for s in SOLVERS]
-        for (how, alpha), seeds in measured.items()
-    ]
-
-
 def answers(rows: list[list[Any]]) -> str:
     """Return in how many settings ADMM is at least twice as fast."""
     lines = []
@@ -253,7 +242,6 @@ def main() -> None:
     setting = ["data", "features", "λ"]
     header = [*setting, *(f"s, {s}" for s in SOLVERS), *(f"{s} / ADMM" for s in SOLVERS[1:])]
     rows = [row for name, by_setting in measured.items() for row in rows_of(name, by_setting)]
-    objectives = [row for item in measured.items() for row in objectives_of(*item)]
     options.out.mkdir(parents=True, exist_ok=True)
     draw(measured, options.out / "solvers.png")
     keep_runs(options.out, "solvers", measured)
@@ -269,7 +257,6 @@ def main() -> None:
         near=f"{NEAR:g}",
         answers=answers(rows),
         times=table(header, rows),
-        objectives=table([*setting, *SOLVERS], objectives),
     )
 
 

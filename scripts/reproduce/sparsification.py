@@ -305,13 +305,11 @@ def write(out: Path, results: dict[str, tuple[Measured, Problem]], seeds: int) -
         last_seed=seeds - 1,
         rates=described_rates(found, low),
         problems="\n\n".join(described(name, *result) for name, result in results.items()),
-        risks="\n\n".join(risks(name, measured) for name, (measured, _) in results.items()),
     )
 
 
 def described(name: str, measured: Measured, problem: Problem) -> str:
     """Return the part of the page about one problem."""
-    draws = {eps: features_needed(problem.norm, 1.0, eps) for eps in (0.5, 0.2, 0.1)}
     return render(
         "sparsification/problem",
         name=name,
@@ -320,15 +318,8 @@ def described(name: str, measured: Measured, problem: Problem) -> str:
         n_train=len(problem.y),
         n_test=len(problem.truth),
         norm=f"{problem.norm:.2f}",
-        guarantee=", ".join(f"{n:,} draws for ε = {eps}" for eps, n in draws.items()),
         errors=table(_header(), rows_of(measured, "error", 1)),
     )
-
-
-def risks(name: str, measured: Measured) -> str:
-    """Return the part of the appendix about one problem."""
-    rows = rows_of(measured, "risk", 3)
-    return render("sparsification/risks", name=name, risks=table(_header(), rows))
 
 
 def _header() -> list[str]:

@@ -260,7 +260,6 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         for machine in MACHINES
     ]
     header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
-    choices = ["split", "machine", "inputs", "settings", "at an end of those tried"]
     keep_runs(options.out, name, {"outcomes": measured, "chosen": chosen})
     _, train, test = task.splits[0]
     write_page(
@@ -279,7 +278,6 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         pairs=PAIRS,
         jobs=options.jobs,
         accuracies=table(header, rows),
-        chosen=table(choices, chosen),
     )
 
 

@@ -273,7 +273,7 @@ def draw_matrices(
         title = f"{name}, {POSITIVES[-1]} + {NEGATIVES}"
         figure = _matrix(weights[learned], labels, names[name], title)
         figure.savefig(out / f"transfer-{name}.png", dpi=70)
-        lines.append(f"![weights of the sources, {name}](../transfer-{name}.png)")
+        lines.append(f"![weights of the sources, {name}](transfer-{name}.png)")
     return lines
 
 
@@ -316,11 +316,6 @@ def write(
             for setting in SETTINGS
             if setting.name in measured
         ),
-        noise="\n\n".join(
-            with_noise(setting, measured[setting.name], draws)
-            for setting in SETTINGS
-            if setting.name in measured and setting.noise[1:]
-        ),
         matrices="\n\n".join(draw_matrices(out, measured, names)),
         rounds=seconds["rounds"],
         runs=seconds["runs"],
@@ -340,21 +335,6 @@ def described(name: str, outcome: Outcome, n_classes: int, draws: int) -> str:
         chosen=", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
         accuracies=table(HEADER, rows_of(outcome, 0)),
     )
-
-
-def with_noise(setting: Setting, outcome: Outcome, draws: int) -> str:
-    """Return the part of the appendix about one data set with noise among the features."""
-    parts = [
-        render(
-            "transfer/noise",
-            name=setting.name,
-            noise=noise,
-            n_classes=_learned(outcome, noise, draws),
-            accuracies=table(HEADER, rows_of(outcome, noise)),
-        )
-        for noise in setting.noise[1:]
-    ]
-    return "\n\n".join(parts)
 
 
 def _learned(outcome: Outcome, noise: int, draws: int) -> int:

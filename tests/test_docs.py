@@ -32,6 +32,11 @@ def test_the_index_lists_every_decision_once():
         assert (folder / name).read_text(encoding="utf-8").startswith(f"# {title}\n")
 
 
+def test_no_two_pages_have_the_same_title():
+    titles = [page.read_text(encoding="utf-8").splitlines()[0] for page in DOCS.rglob("*.md")]
+    assert len(titles) == len(set(titles))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ print("\n".join(program.files["classifier.h"].splitlines()[:20]))
 
 compiled = compile_classifier(classifier, quantize="int8")
 same = (compiled.predict(test.images) == expected).mean()
-print(f"int8: {same:.2%} of the labels are those of Python")
+print(f"int8: {same:.2%} of the labels agree with Python")
 assert same > 0.97
 
 # %%

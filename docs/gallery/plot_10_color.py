@@ -45,7 +45,7 @@ for title, channels in (
     columns = ArrayColumns.from_family(family, train)
     classifier = ShareBoost(rounds=24).fit(columns, train_labels).to_classifier(family)
     errors[title] = 100 * (classifier.predict(test) != test_labels).mean()
-# Colors help most here. Guessing one of six signs errs on 83 %.
+# Colors help most here. Guessing one of six signs is wrong in 83 %.
 assert max(errors.values()) < 60
 assert min(errors["colors"], errors["colors and edges"]) < errors["gray"]
 plt.figure(figsize=(6, 2.4))

@@ -44,5 +44,5 @@ axis.set(xlabel="probability that was said", ylabel="fraction that is right")
 axis.legend()
 figure.tight_layout()
 plt.show()
-# What is said and what is right are less than 0.1 apart on average.
+# Confidence and accuracy differ by less than 0.1 on average.
 assert distances[0] < 0.1

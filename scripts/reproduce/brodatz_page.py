@@ -39,9 +39,9 @@ def _faster(measured: dict[str, Any]) -> str:
     for name, results in measured.items():
         learned, selected = (results["runs"][n] for n in ("learned", "selected, one solve"))
         ratios = _ratios(learned, selected)
-        told = f"{np.median(ratios):.1f} times less" if ratios else "not reached"
+        told = f"{np.median(ratios):.1f} times as fast" if ratios else "not reached"
         parts.append(
-            f"{told} with plates of {name} ({len(ratios)} of {len(learned)} seeds get there)"
+            f"{told} with plates of {name} ({len(ratios)} of {len(learned)} seeds reach it)"
         )
     return ", ".join(parts)
 

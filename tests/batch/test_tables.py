@@ -161,3 +161,16 @@ def test_the_command_writes_a_table_and_takes_several_pools(scans, tmp_path, mon
     assert "a table (.csv" in capsys.readouterr().err
     assert main(["extract", "pixels.toml,lbq", str(scans), "--out", "h.csv"]) == 2
     assert "lbp" in capsys.readouterr().err
+
+
+def test_the_plan_says_how_much_there_is_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "many").mkdir()
+    for number in range(100):
+        Image.new("L", (4, 4), number).save(tmp_path / "many" / f"{number}.png")
+    (tmp_path / "many" / "0.png").write_bytes(b"broken")
+    command = ["extract", "pixels", "many", "--size", "4", "--skip-broken", "--out", "m.csv"]
+    assert main([*command, "--jobs", "1"]) in (0, 1)
+    said = capsys.readouterr()
+    assert "plan         100 images, 16 features, about " in said.err
+    assert "images       99" in said.out

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["extract"]
 
 
+# Images from which on the time is estimated first.
+_PLANNED = 100
+
+
 @dataclass(frozen=True)
 class PoolOptions:
     """Pools, which are fitted to the images."""
@@ -122,6 +126,7 @@ def extract(
     other images.
     """
     from visionshare.batch import extract_features, write_table
+    from visionshare.batch.extraction import estimated_seconds
     from visionshare.batch.regions import files_of
     from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
@@ -142,6 +147,11 @@ def extract(
         paths = with_regions
     with memory_limit(memory, "--memory"):
         family, fit = _family(features, paths, folder, pool, threads, skip_broken)
+    kind = "images" if with_regions is None else "regions"
+    if len(paths) >= _PLANNED and cluster.workers is None and cluster.scheduler is None:
+        seconds = estimated_seconds(family, paths, fit, threads, with_regions is not None)
+        time = f", about {seconds:.0f} s" if seconds else ""
+        say(f"plan         {len(paths)} {kind}, {family.n_features_} features{time}", err=True)
     with cluster.mapper(threads) as mapper:
         extraction = extract_features(
             family,
@@ -158,7 +168,7 @@ def extract(
         )
     for path in extraction.broken:
         say(f"skipped      {portable(path)}", err=True)
-    say(f"{'images' if with_regions is None else 'regions':12} {extraction.images}")
+    say(f"{kind:12} {extraction.images}")
     say(f"features     {extraction.features}")
     say(f"store        {extraction.folder}")
     if is_table:

@@ -22,7 +22,7 @@ from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
 from visionshare.recipes import load_recipe
-from visionshare.recipes.stages.images import deformed_copies
+from visionshare.recipes.stages.images import copies_of
 
 __all__ = [
     "Inputs",
@@ -135,7 +135,8 @@ def batches(
             images = train.images[rows]
             if deforming is not None:
                 # The number of the copy makes the deformations of each chunk new.
-                images = deformed_copies(images, deforming, next(number), 1, jobs)
+                augmentation = deforming.deformations.build()
+                images = copies_of(images, augmentation, seed, next(number), 1, jobs)
             for first in range(0, len(rows), BATCH):
                 part = slice(first, first + BATCH)
                 yield images[part], train.labels[rows[part]]

@@ -82,14 +82,14 @@ def _text(value: Any) -> str:
 def use_recipe(content: bytes, rng: np.random.Generator) -> None:
     """Read a recipe, and check all that is checked before work begins."""
     from visionshare.recipes import load_recipe
-    from visionshare.recipes.run import Run
+    from visionshare.recipes.run import TrainingRun
     from visionshare.recipes.training import check_run
 
     path = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}.toml"
     path.write_bytes(content)
     try:
         recipe = load_recipe(path)
-        check_run(Run(recipe, path.with_suffix(".work"), None, 1))
+        check_run(TrainingRun(recipe, path.with_suffix(".work"), None, 1))
     finally:
         path.unlink()
 

@@ -38,7 +38,7 @@ from visionshare.files.durable import write_text
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train
 from visionshare.recipes.folder import WORK, run_folder
-from visionshare.recipes.run import Run, claim_work_folder
+from visionshare.recipes.run import TrainingRun, claim_work_folder
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
 from visionshare.recipes.stages.images import prepare_images
@@ -217,7 +217,7 @@ def note_commit(folder: Path) -> None:
 
 def learn_again(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
     """Learn with the features of another run: by fine-tuning, or without it the weights alone."""
-    stages = Run(recipe, folder / WORK, options.data, options.jobs)
+    stages = TrainingRun(recipe, folder / WORK, options.data, options.jobs)
     before = json.loads((chosen / "metrics.json").read_text(encoding="utf-8"))
     for name in CHOOSING:
         stages.clock.seconds[name] = before["seconds"][name]
@@ -241,7 +241,9 @@ def learn_again(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> Non
         write_results(stages, results, classifier, images, evaluation)
 
 
-def with_new_weights(stages: Run, classifier: CompactClassifier, images: Any) -> CompactClassifier:
+def with_new_weights(
+    stages: TrainingRun, classifier: CompactClassifier, images: Any
+) -> CompactClassifier:
     """Return the classifier with weights of all its features, by the objective of its search."""
     columns = ArrayColumns.from_family(
         classifier.family, images.training.images, n_jobs=stages.jobs

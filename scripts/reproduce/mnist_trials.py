@@ -48,7 +48,8 @@ KEYS = {
     "stretch": ("deformations.scale", "deformations.shear"),
 }
 
-# The teacher: the mean of four classifiers that saw copies drawn anew, or the student's.
+# The teacher: the mean of four classifiers that saw copies drawn anew, or the student's. Recipes
+# have no teachers any more: the runs of these trials are kept, and are not repeated.
 _TEACHER = (
     'members = 4, features = {{ pool = "patches", parameters = {{ n_templates = 300, grid = 6, '
     "cut = 0.7 }} }}, learner = {{ rounds = 100, search_options = {{ per_mac = true }} }}, "

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe
-from visionshare.recipes.stages.images import deformed_copies
+from visionshare.recipes.stages.images import copies_of
 
 STILL = {"alpha": 0, "rotation": 0, "scale": 0, "shear": 0}
 COLORS = {"brightness": 0.4, "contrast": 0.7, "saturation": 0.5}
@@ -197,7 +197,8 @@ def test_a_recipe_says_how_copies_are_made():
     )
     assert recipe.deformations.build() == Augmentation(**STILL, **ALL)
     images = np.random.default_rng(0).integers(0, 256, (70, 8, 8), np.uint8)
-    assert_array_equal(deformed_copies(images, recipe, 0, 1), copies(images, **STILL, **ALL))
+    made = copies_of(images, recipe.deformations.build(), recipe.seed, 0, 1)
+    assert_array_equal(made, copies(images, **STILL, **ALL))
     for wrong in ("flip=2.0", "border='wrap'", "shift=1.5"):
         with pytest.raises(RecipeError, match=rf"deformations\.{wrong.split('=')[0]}"):
             load_recipe("digits", ["deformations.copies=1", f"deformations.{wrong}"])

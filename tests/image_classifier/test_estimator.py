@@ -95,9 +95,6 @@ def test_the_choice_is_a_recipe(fitted, tmp_path):
 def test_what_is_shown(fitted):
     assert repr(ImageClassifier(budget=5)) == "ImageClassifier(budget=5)"
     assert "multiply-accumulates" in repr(fitted)
-    html = fitted._repr_mimebundle_()["text/html"]
-    assert fitted.search_results_["proposal"][0].split(",")[0] in html
-    assert "<table>" not in ImageClassifier()._repr_mimebundle_()["text/html"]
 
 
 def test_scikit_learns_tools(pictures):

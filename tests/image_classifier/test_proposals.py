@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from visionshare.datasets import Augmentation, ImageSet
-from visionshare.errors import InputError
+from visionshare.datasets import ImageSet
 from visionshare.image_classifier import augmenting
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.proposals import (
@@ -92,9 +91,6 @@ def test_augmentation_is_in_proportion_to_the_images():
     copies, words = augmenting.mirrored(*augmenting.shifted(large))
     assert (copies.flip, words) == (0.5, "shifts, mirrors")
     assert augmenting.colored(copies, words)[0].recolors
-    with pytest.raises(InputError, match="augment"):
-        augmenting.option("some")
-    assert augmenting.option(Augmentation()) == Augmentation()
 
 
 def test_glyphs_are_known():

@@ -20,11 +20,9 @@ FEW = {
     "digits-jointboost": ["learner.rounds=6"],
     "digits-mixed-norm": ["learner.alpha=4", "learner.calibrate=false"],
     "digits-one-against-rest": ["learner.rounds=2"],
-    "digits-sparsified": ["learner.rounds=10", "sparsify.n=200"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],
     "textures": ["learner.rounds=8", "data.cut.per_class=100", "fine_tuning.epochs=20"],
     "textures-gabor": ["learner.rounds=4", "data.cut.per_class=60", "draws.n=10"],
-    "transfer": ["learner.rounds=5", "sources.rounds=4"],
 }
 
 
@@ -47,8 +45,9 @@ def test_every_recipe_that_needs_no_download_is_here():
 
 
 def test_every_learner_has_a_bundled_recipe():
-    assert {load_recipe(name).learner.kind for name in FEW} == set(CLASSIFIERS)
-    assert any(load_recipe(name).sparsify is not None for name in FEW)
+    # The command transfer learns by GreedyTL.
+    kinds = {load_recipe(name).learner.kind for name in FEW}
+    assert kinds == set(CLASSIFIERS) - {"greedytl"}
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -71,16 +70,3 @@ def test_a_recipe_trains_saves_loads_predicts_and_exports(name, tmp_path):
     files = c_program(model).files
     assert any(text for text in files.values())
     assert len(onnx_program(model).content) > 100
-
-
-def test_draws_that_sparsify_leave_fewer_features(tmp_path):
-    whole = train(load_recipe("digits", ["learner.rounds=20", "data.limit=300"]), tmp_path / "a")
-    settings = ["learner.rounds=20", "data.limit=300", "sparsify={n=30, scaled=false}"]
-    sparse = train(load_recipe("digits", settings), tmp_path / "b")
-    assert 0 < sparse.classifier.n_features < whole.classifier.n_features
-    assert "sparsification" in sparse.metrics["seconds"]
-    assert sparse.classifier.preprocessing == whole.classifier.preprocessing
-    assert sparse.metrics["rounds"] == 0
-    # Features are compared by what they can contribute.
-    scaled = train(load_recipe("digits", [*settings[:2], "sparsify.n=30"]), tmp_path / "c")
-    assert scaled.classifier.weights.tobytes() != sparse.classifier.weights.tobytes()

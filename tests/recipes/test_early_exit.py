@@ -66,7 +66,6 @@ def test_the_command_measures_early_exit(run) -> None:
         ("early_exit.fraction=0.0", "early_exit.fraction: "),
         ("early_exit.share=0.1", "unknown key 'early_exit.share'"),
         ("learner={kind='grfl'}", 'early_exit: needs learner.kind = "shareboost"'),
-        ("sparsify.n=5", "early_exit: not with sparsify"),
     ],
 )
 def test_wrong_settings(setting: str, message: str) -> None:

@@ -10,14 +10,12 @@ from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.folder import LOCK, MARK, RESULTS
-from visionshare.recipes.stages.images import deformed_copies
-from visionshare.recipes.stages.members import teacher_recipe
+from visionshare.recipes.stages.images import copies_of
 
 SMALL = [
     "learner.rounds=6", "data.limit=300", "features.parameters.n_templates=20",
     "fine_tuning.epochs=3", "fine_tuning.batch=32", "fine_tuning.rate=0.01",
 ]  # fmt: skip
-TAUGHT = [*SMALL, "teacher.members=2", "teacher.learner.rounds=8"]
 DEFORMED = ["fine_tuning.deformed=true", "deformations.copies=0"]
 
 
@@ -90,8 +88,9 @@ def test_tuned_templates_are_none_of_the_pool(run, tmp_path):
 def test_each_epoch_sees_other_copies(tmp_path, run):
     recipe = load_recipe("digits", [*SMALL, *DEFORMED])
     images = np.random.default_rng(0).integers(0, 256, (70, 8, 8), np.uint8)
-    both = deformed_copies(images, recipe, 3, 2)
-    assert np.array_equal(both[70:], deformed_copies(images, recipe, 4, 1))
+    augmentation = recipe.deformations.build()
+    both = copies_of(images, augmentation, recipe.seed, 3, 2)
+    assert np.array_equal(both[70:], copies_of(images, augmentation, recipe.seed, 4, 1))
     assert not np.array_equal(both[:70], both[70:])
     first = train(recipe, tmp_path / "one")
     assert first.metrics["train_images"] == 300
@@ -147,74 +146,6 @@ def test_a_family_that_cannot_move_is_refused_before_work(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture(scope="module")
-def taught(tmp_path_factory):
-    return train(load_recipe("digits", TAUGHT), tmp_path_factory.mktemp("taught") / "out")
-
-
-def test_a_teacher_is_the_recipe_but_for_what_it_says():
-    recipe = load_recipe("digits", [*TAUGHT, "seed=3", "teacher.fine_tuning.epochs=5"])
-    teacher = teacher_recipe(recipe)
-    assert (teacher.members, teacher.seed, teacher.teacher) == (2, 4, None)
-    assert teacher.learner.rounds == 8
-    assert teacher.learner.model_copy(update={"rounds": 6}) == recipe.learner
-    assert (teacher.fine_tuning.epochs, teacher.fine_tuning.batch) == (5, 32)
-    assert (teacher.data, teacher.features) == (recipe.data, recipe.features)
-    assert teacher_recipe(load_recipe("digits", SMALL)) is None
-
-
-def test_a_teacher_is_heard(taught, tmp_path):
-    alone = train(load_recipe("digits", SMALL), tmp_path / "alone")
-    assert taught.metrics["features"] == alone.metrics["features"] == 6 + 21
-    assert taught.metrics["seconds"]["teacher"] > 0
-    assert not same(taught.classifier, alone.classifier)
-    unheard = [*TAUGHT, "teacher.members=1", "fine_tuning.teacher_weight=0.0"]
-    assert same(
-        train(load_recipe("digits", unheard), tmp_path / "out").classifier, alone.classifier
-    )
-    assert taught.classifier.metadata["recipe"]["teacher"]["members"] == 2
-
-
-@pytest.mark.parametrize(("stops", "left"), [(4, "teacher"), (7, "teacher.safetensors")])
-def test_a_run_stopped_by_its_teacher_or_after_resumes_to_the_same_bits(
-    taught, tmp_path, monkeypatch, stops, left
-):
-    from visionshare.learners.checkpoint import History
-
-    recipe, out, epochs, save = load_recipe("digits", TAUGHT), tmp_path / "out", [], History.save
-
-    def counted(self, step):
-        save(self, step)
-        if self.folder.name == "epochs":
-            epochs.append(step)
-        if len(epochs) == stops:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(History, "save", counted)
-    with pytest.raises(KeyboardInterrupt):
-        train(recipe, out)
-    assert (out / "work" / left).exists()
-    again = train(recipe, out, resume=True)
-    # Two members and the run's own, three epochs each.
-    assert len(epochs) == 9
-    assert same(again.classifier, taught.classifier)
-    assert {p.name for p in out.iterdir()} == {p.name for p in taught.out.iterdir()}
-
-
-def test_teachers_of_nobody(tmp_path):
-    with pytest.raises(RecipeError, match=r"teacher: needs \[fine_tuning\]"):
-        load_recipe("digits", ["teacher.members=2"])
-    with pytest.raises(RecipeError, match=r"deformed: needs \[deformations\]"):
-        load_recipe("digits", [*TAUGHT, "teacher.fine_tuning.deformed=true"])
-    with pytest.raises(RecipeError, match=r"unknown key 'teacher\.member'.*members"):
-        load_recipe("digits", [*SMALL, "teacher.member=2"])
-    bad = ["teacher.features.pool=patches", "teacher.features.parameters.n_templates=0"]
-    recipe = load_recipe("digits", [*SMALL, *bad])
-    with pytest.raises(InputError, match=r"^n_templates"):
-        train(recipe, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 FEW_BITS = [
     *SMALL, "fine_tuning.head=linear", "quantization.weight_bits=2",
     "features={pool='network', parameters={layers=[{kind='templates', n_templates=20, size=3, "
@@ -236,9 +167,6 @@ def test_few_bits_are_learned_and_written(tmp_path):
     settings = model.metadata["recipe"]["quantization"]
     few_bits = {"template_bits": "ternary", "weight_bits": 2, "from_fraction": 0.5}
     assert settings == {"max_flash": None, **few_bits}
-    assert (
-        teacher_recipe(load_recipe("digits", [*FEW_BITS, "teacher.members=1"])).quantization is None
-    )
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,6 @@ def test_a_work_folder_of_somebody_else_in_a_runs_folder_is_refused(recipe, tmp_
         train(recipe, tmp_path / "p")
 
 
-def test_folders_of_versions_without_marks_are_known(recipe, tmp_path):
-    train(recipe, tmp_path / "p")
-    (tmp_path / "p" / "run.json").unlink()
-    train(recipe, tmp_path / "p")
-    (tmp_path / "p" / "run.json").unlink()
-    (tmp_path / "p" / "notes.txt").touch()
-    with pytest.raises(InputError, match=r"holds 'notes\.txt'"):
-        train(recipe, tmp_path / "p")
-
-
 def test_a_file_is_no_folder(recipe, tmp_path):
     (tmp_path / "p").touch()
     with pytest.raises(InputError, match="a folder"):

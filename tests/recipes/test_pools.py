@@ -96,7 +96,7 @@ def test_bundled_pools_are_valid(name):
         ("famly = 'gabor'", {}, r"both\.toml: unknown key 'famly'. Did you mean 'family'\?"),
         ("description = ''", {}, r"both\.toml: family: Field required"),
         ("family = 3", {}, r"both\.toml: family: .*\(got 3\)"),
-        ("family = 'gabr'", {}, r"both\.toml: no family 'gabr'. Did you mean 'gabor'\?"),
+        ("family = 'gabr'", {}, r"both\.toml: unknown family 'gabr'. Did you mean 'gabor'\?"),
         ("family = 'union'", {}, r"both\.toml: parts: "),
         ("family = 'network'\nlayers = 3", {}, r"both\.toml: layers: .*\(got 3\)"),
         ("family = 'network'\n[[layers]]\nkind = 'conv'", {}, r"layer 'conv-1': kind: got 'conv'"),

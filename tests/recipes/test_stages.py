@@ -13,15 +13,12 @@ from visionshare.errors import InputError, RecipeError
 from visionshare.generators.pixels import Pixels
 from visionshare.learners import ShareBoost
 from visionshare.recipes import load_recipe
-from visionshare.recipes.run import Clock, Run, claim_work_folder
-from visionshare.recipes.sources import learn_sources
+from visionshare.recipes.run import Clock, TrainingRun, claim_work_folder
 from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
 from visionshare.recipes.stages.exits import with_exits
-from visionshare.recipes.stages.family import fitted_family
 from visionshare.recipes.stages.images import prepare_images, preprocessing_of, search_images
 from visionshare.recipes.stages.learning import learn_classifier, make_learner
 from visionshare.recipes.stages.results import figures_of, path_table, write_results
-from visionshare.recipes.stages.sparsification import sparsified
 from visionshare.recipes.stages.tuning import fine_tuned
 
 PIXELS = ["features={pool='pixels', parameters={}}", "learner.rounds=5", "data.limit=300"]
@@ -29,7 +26,7 @@ PIXELS = ["features={pool='pixels', parameters={}}", "learner.rounds=5", "data.l
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return Run(load_recipe("digits", PIXELS), tmp_path_factory.mktemp("run") / "work")
+    return TrainingRun(load_recipe("digits", PIXELS), tmp_path_factory.mktemp("run") / "work")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +44,7 @@ def classifier(run, images):
 
 
 def changed(run, *settings):
-    return Run(load_recipe("digits", [*PIXELS, *settings]), run.work)
+    return TrainingRun(load_recipe("digits", [*PIXELS, *settings]), run.work)
 
 
 def test_a_clock_adds_up_what_a_stage_takes():
@@ -101,28 +98,13 @@ def test_a_work_folder_is_of_one_recipe(run, images):
     assert not (run.work / "kept").exists()
 
 
-def test_a_teacher_has_the_rounds_of_its_recipe(run, images):
-    taught = ["fine_tuning.epochs=1", "teacher.members=1"]
-    claim_work_folder(changed(run, *taught), images.training, resume=False)
-    claim_work_folder(changed(run, *taught), images.training, resume=True)
-    with pytest.raises(RecipeError, match="holds another run"):
-        claim_work_folder(changed(run, *taught, "learner.rounds=9"), images.training, resume=True)
-
-
-def test_scores_of_sources_are_features_too(run, images):
-    assert fitted_family(run.recipe, images).n_features_ == 64
-    sources = learn_sources(images.training.of_classes(["1", "7"]), Pixels(), 3, 1e-3, 1, 0)
-    assert fitted_family(run.recipe, images, sources).n_features_ == 66
-
-
 def test_the_learner_is_the_recipes_own(run):
-    learner = make_learner(Run(run.recipe, run.work, jobs=2))
+    learner = make_learner(TrainingRun(run.recipe, run.work, jobs=2))
     assert (learner.rounds, learner.n_jobs, learner.progress) == (5, 2, False)
     assert learner.checkpoint == run.work / "rounds"
 
 
 def test_stages_that_a_recipe_leaves_out_change_nothing(run, images, classifier):
-    assert sparsified(run, classifier, images.originals) is classifier
     assert fine_tuned(run, classifier, images) is classifier
     assert with_exits(run, classifier, images) is classifier
 

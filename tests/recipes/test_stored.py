@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare.classifier import learn_exit_rule
 from visionshare.cli.main import main
 from visionshare.datasets import StoredPictures, survey_shards
-from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
@@ -84,32 +82,6 @@ def test_what_needs_all_pictures_in_one_place_is_refused(pattern, tmp_path, sett
     with pytest.raises(RecipeError, match=setting.split("=")[0]):
         train(recipe_of(pattern, setting), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def exiting(source, *settings):
-    """A recipe that learns where images may stop."""
-    changes = ["early_exit={fraction=0.2, tolerance=0.05}", "learner.rounds=12"]
-    settings = [*(s for s in TUNED if not s.startswith("fine_tuning")), *changes, *settings]
-    return load_recipe("digits", [f"data.source={source}", *settings])
-
-
-def test_pictures_of_storage_show_where_others_stop(pattern, tmp_path):
-    """The rule is the one that the validation images give when all are in one place."""
-    result = train(exiting(pattern), tmp_path / "run")
-    rule = result.classifier.exit_rule
-    assert rule.rounds
-    assert result.metrics["early_exit"]["average_macs"] < result.classifier.macs
-    stored = StoredPictures.load(tmp_path / "run" / "pictures.json")
-    mask = stratified_mask(stored.labels, 0.2, result.classifier.metadata["recipe"]["seed"])
-    validation, truth = stored.images()[mask], np.array(stored.classes)[stored.labels[mask]]
-    again = learn_exit_rule(result.classifier, validation, truth, tolerance=0.05)
-    assert again == rule
-
-
-def test_workers_learn_where_images_of_storage_stop(pattern, tmp_path):
-    here, there = trained_both_ways(exiting(pattern), tmp_path)
-    assert np.array_equal(here.weights, there.weights)
-    assert here.exit_rule == there.exit_rule
 
 
 def test_files_that_test_are_told_by_their_names(pattern, tmp_path):

@@ -11,11 +11,9 @@ import visionshare
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import InputError, MemoryLimitError, RecipeError
 from visionshare.recipes import load_recipe, train
-from visionshare.recipes.learning_curve import measure_learning_curve
 from visionshare.recipes.pools import read_pool
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.columns import make_columns
-from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import prepare_images, validation_mask
 
 SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
@@ -69,40 +67,6 @@ def test_train_writes_everything(tmp_path):
     model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
     assert model.metadata["pipeline"] == "digits"
     assert len(model.metadata["training_data"]) == 64
-
-
-def test_a_learning_curve_is_that_of_smaller_trainings(tmp_path):
-    settings = ["learner.rounds=3", "features.parameters.n_templates=20", "data.limit=200"]
-    result = train(load_recipe("digits", settings), tmp_path / "whole", learning_curve=True)
-    points = result.metrics["learning_curve"]
-    assert [point["train_images"] for point in points] == [25, 50, 100, 200]
-    half = load_recipe("digits", [*settings[:2], "data.limit=100"])
-    alone = train(half, tmp_path / "half").metrics
-    assert points[2]["test_error_rate"] == alone["test_error_rate"]
-    assert points[3]["test_error_rate"] == result.metrics["test_error_rate"]
-    assert all(point["low"] < point["test_error_rate"] < point["high"] for point in points)
-    written = json.loads((tmp_path / "whole" / "metrics.json").read_text())
-    assert written == result.metrics
-    assert "training images</text>" in (tmp_path / "whole" / "report.html").read_text("utf-8")
-    assert not (tmp_path / "whole" / "work").exists()
-
-
-def test_sizes_that_cannot_be_trained_are_left_out(tmp_path, caplog):
-    trained = []
-
-    def some(recipe, out):
-        trained.append(recipe.data.limit)
-        if recipe.data.limit < 50:
-            raise InputError("n_templates", 60, "less")
-        return {"test_errors": 10}
-
-    run = Run(load_recipe("digits", ["data.limit=160"]), tmp_path)
-    images = prepare_images(run)
-    points = measure_learning_curve(run, images, Evaluation(None, 5, 5 / 599, None), some)
-    assert trained == [20, 40, 80]
-    assert [point.train_images for point in points] == [80, 160]
-    assert points[0].test_error_rate == 10 / 599
-    assert "no point of the learning curve at 20 images" in caplog.text
 
 
 def test_memory_disk_and_threads_give_the_same_bits(tmp_path):
@@ -159,7 +123,9 @@ def test_held_out_images_do_not_train(tmp_path):
     assert metrics["train_images"] == 2 * (len(digits) - n_test)
     # Another seed has the same test images.
     parts = [
-        prepare_images(Run(load_recipe("digits", ["data.held_out=0.25", f"seed={seed}"]), tmp_path))
+        prepare_images(
+            TrainingRun(load_recipe("digits", ["data.held_out=0.25", f"seed={seed}"]), tmp_path)
+        )
         for seed in (0, 5)
     ]
     assert np.array_equal(parts[0].test.images, parts[1].test.images)
@@ -175,7 +141,9 @@ def test_held_out_images_have_no_copy_among_those_that_train(tmp_path):
     labels = np.repeat(np.arange(40) % 2, 5)[order]
     np.savez(tmp_path / "images.npz", images=np.repeat(images, 5, axis=0)[order], labels=labels)
     settings = [f"data={{source='{tmp_path}/images.npz', held_out=0.25}}"]
-    run = Run(load_recipe("digits-early", [*settings, "early_exit.fraction=0.2"]), tmp_path / "out")
+    run = TrainingRun(
+        load_recipe("digits-early", [*settings, "early_exit.fraction=0.2"]), tmp_path / "out"
+    )
     parts = prepare_images(run)
     exits = validation_mask(run.recipe, parts)
     kinds = parts.test.images, parts.training.images[exits], parts.training.images[~exits]
@@ -272,7 +240,7 @@ def test_columns_are_those_that_fit(tmp_path):
     ):  # fmt: skip
         recipe = load_recipe("digits", settings)
         family = read_pool(recipe.features, 0).fit(some.images)
-        columns, features = make_columns(Run(recipe, tmp_path), family, some)
+        columns, features = make_columns(TrainingRun(recipe, tmp_path), family, some)
         assert isinstance(columns, kind)
         assert features is (columns.draws if kind is DrawnColumns else family)
     patient = load_recipe("digits", ["learner={kind='grfl', rounds=8, patience=3}"])
@@ -369,13 +337,13 @@ def test_parameters_that_take_too_much_stop_before_work(settings, message, tmp_p
 
 
 def test_columns_that_no_disk_holds_stop_before_they_are_computed(tmp_path):
-    run = Run(load_recipe("digits", ["store.where=disk"]), tmp_path / "work")
+    run = TrainingRun(load_recipe("digits", ["store.where=disk"]), tmp_path / "work")
     family = SimpleNamespace(n_features_=10**15)
     blank = ImageSet(
         np.zeros((1000, 8, 8), np.uint8), np.zeros(1000, np.int64), ("a", "b"), "blank"
     )
     with pytest.raises(RecipeError, match=r"their columns take about .* PiB of disk; there are"):
         make_columns(run, family, blank)
-    run = Run(load_recipe("digits", ["store.where=memory"]), tmp_path / "work")
+    run = TrainingRun(load_recipe("digits", ["store.where=memory"]), tmp_path / "work")
     with pytest.raises(MemoryLimitError, match=r"PiB; this machine allows .* store.where="):
         make_columns(run, family, blank)

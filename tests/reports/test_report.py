@@ -17,7 +17,7 @@ from visionshare.datasets import load_images
 from visionshare.generators.pictures import Pictures, Plate, Row, Stack, Tile
 from visionshare.recipes import load_recipe, train
 from visionshare.reports import Results, write_report
-from visionshare.reports.figures import CurvePoint, confusion_matrix
+from visionshare.reports.figures import confusion_matrix
 from visionshare.reports.results import error_interval
 
 BROWSER = (
@@ -67,14 +67,12 @@ def _evaluated(classifier):
 
 def test_without_honest_images_there_is_no_figure(report, tmp_path):
     examples = np.random.default_rng(0).integers(0, 256, (20, 8, 8), np.uint8)
-    curve = [CurvePoint(50, 0.4, 0.3, 0.5), CurvePoint(100, 0.2, 0.1, 0.3)]
     write_report(
         tmp_path / "r.html", report[0].classifier, None, metrics={}, settings={},
-        examples=examples, learning_curve=curve,
+        examples=examples,
     )  # fmt: skip
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "No test figure" in page
-    assert "training images" in page
     for missing in ("Confusion", "Calibration", "Misclassified", "% error with", "95 %"):
         assert missing not in page
 

@@ -123,12 +123,6 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
     jobs: Jobs = -1,
-    learning_curve: Annotated[
-        bool,
-        typer.Option(
-            "--learning-curve", help="Also train on 1/8, 1/4 and 1/2 of the images, for the report."
-        ),
-    ] = False,
     *,
     search: SearchOptions,
     pictures: OwnPictureOptions,
@@ -190,9 +184,7 @@ def train(
             bounds = search.given if pictures.size is None else [*search.given, "--size"]
             folder = local_place(place)
             recipe = chosen_recipe(recipe, folder, budget, settings, bounds, resume, n_jobs, data)
-        result = run(
-            recipe, place, data, n_jobs, resume, learning_curve=learning_curve, client=client
-        )
+        result = run(recipe, place, data, n_jobs, resume, client=client)
         addresses = [] if client is None else sorted(client.nthreads())
     # 3) Say what came out.
     _say_figures(result.metrics, place.rstrip("/"))
@@ -273,8 +265,6 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
         rate = 100 * figures["test_error_rate"]
         say(f"test error   {rate:.2f} % ({errors} of {n}{origin})")
         warn_near_majority("test", errors, n, figures["majority_class"], figures["majority_error"])
-    for point in figures.get("learning_curve", []):
-        say(f"  after {point['train_images']:>8,} images  {100 * point['test_error_rate']:.2f} %")
     say(f"features     {figures['features']}")
     say(f"macs         {figures['macs']:,} multiply-accumulates per image")
     say(f"classifier   {os.path.join(place, 'classifier.safetensors')}")

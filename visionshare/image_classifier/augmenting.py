@@ -6,23 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from visionshare.datasets import Augmentation
-from visionshare.errors import InputError
 from visionshare.image_classifier.proposals import Data
 
-__all__ = ["colored", "deformed", "mirrored", "option", "shifted"]
+__all__ = ["colored", "deformed", "mirrored", "shifted"]
 
 Named = tuple[Augmentation, str]
 _STILL: dict[str, Any] = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
 # Shares of the smaller side.
-_SHIFT, _WIDTH_OF_ELASTIC = 1 / 12, 1 / 7
-
-
-def option(augment: Any) -> Augmentation | str | bool:
-    """Return the option ``augment``, checked."""
-    if augment not in ("auto", True, False) and not isinstance(augment, Augmentation):
-        raise InputError("augment", augment, "'auto', True, False, or an Augmentation")
-    checked: Augmentation | str | bool = augment
-    return checked
+_SHIFT = 1 / 12
+_WIDTH_OF_ELASTIC = 1 / 7
 
 
 def _pixels(data: Data) -> int:
@@ -40,13 +32,19 @@ def shifted(data: Data) -> Named:
 
 def deformed(data: Data) -> Named:
     """Return small rotations, changes of size and shears; of glyphs, elastic ones too."""
-    sizes: dict[str, Any] = {"rotation": 8.0, "scale": 0.1, "shear": 0.1}
-    elastic = min(data.raster[:2]) / 28 if data.is_glyphs else 0.0
-    sigma = max(1.0, min(data.raster[:2]) * _WIDTH_OF_ELASTIC)
+    side = min(data.raster[:2])
     # Elastic maps of a few pixels are noise.
-    elastic = elastic if min(data.raster[:2]) >= 16 else 0.0
-    moves: dict[str, Any] = {"shift": max(1, _pixels(data) // 2), "border": _border(data)}
-    return Augmentation(alpha=elastic, sigma=sigma, **sizes, **moves), "deformations"
+    is_elastic = data.is_glyphs and side >= 16
+    made = Augmentation(
+        alpha=side / 28 if is_elastic else 0.0,
+        sigma=max(1.0, side * _WIDTH_OF_ELASTIC),
+        rotation=8.0,
+        scale=0.1,
+        shear=0.1,
+        shift=max(1, _pixels(data) // 2),
+        border=_border(data),
+    )
+    return made, "deformations"
 
 
 def mirrored(augmentation: Augmentation | None, words: str) -> Named:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.files.durable import write_bytes
 from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.estimator import ImageClassifier
 
@@ -65,39 +62,6 @@ class Comparison:
                 f"{cost['bytes']:9,}"
             )
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Return a figure of error against multiply-accumulates; write it where a path is given.
-
-        Parameters
-        ----------
-        path : path-like, optional
-            File ``.png``.
-        """
-        import io
-
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        axes = figure.subplots()
-        macs = [model.cost_["macs"] for model in self.classifiers]
-        percent = [100 * np.array(values) for values in (self.errors, self.standard_errors)]
-        axes.errorbar(macs, percent[0], percent[1], marker="o", capsize=3)
-        axes.set_xscale("log")
-        axes.set_xlabel("multiply-accumulates per image")
-        axes.set_ylabel(f"error on {self.n_held_out} held-out images, %")
-        axes.set_ylim(bottom=0)
-        axes.grid(alpha=0.3)
-        if path is not None:
-            content = io.BytesIO()
-            figure.savefig(content, format="png", dpi=150)
-            write_bytes(Path(path), content.getvalue())
-        return figure
 
 
 def _text(budget: Any) -> str:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state, estimator_html_repr
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from visionshare.class_labels import label_array
@@ -26,10 +25,8 @@ from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
-from visionshare.image_classifier.augmenting import option
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
-from visionshare.image_classifier.display import html_of, summary_of
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.state import SearchSettings
@@ -237,7 +234,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if self.cluster is not None and not is_cluster:
             accepted = 'an address such as "tcp://host:8786", a distributed.Client, or None'
             raise InputError("cluster", self.cluster, accepted)
-        return SearchSettings(self.features, option(self.augment), seconds)
+        is_known = isinstance(self.augment, Augmentation) or self.augment in ("auto", True, False)
+        if not is_known:
+            accepted = "'auto', True, False, or an Augmentation"
+            raise InputError("augment", self.augment, accepted)
+        return SearchSettings(self.features, self.augment, seconds)
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""
@@ -454,16 +455,18 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)
-        return f"{text}  # {summary_of(self)}" if hasattr(self, "classifier_") else text
-
-    def _repr_html_inner(self) -> str:
-        return html_of(self, estimator_html_repr(self))
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        bundle = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
+        if not hasattr(self, "classifier_"):
+            return text
+        cost = self.cost_
+        parts = [
+            f"{len(self.classes_)} classes",
+            f"{self.classifier_.n_features} features",
+            f"{cost['macs']:,} multiply-accumulates",
+            f"{cost['bytes']:,} bytes",
+        ]
+        if not math.isnan(self.validation_error_):
+            parts.append(f"{100 * self.validation_error_:.1f} % held-out error")
+        return f"{text}  # {', '.join(parts)}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")

@@ -32,7 +32,6 @@ LEAST_SIDE = 16
 _LARGEST = 4096
 # Images that tell of what kind all are, at most.
 _LOOKED_AT = 200
-_BYTE, _FRACTION = (0.0, 255.0), (0.0, 1.0)
 # What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
 _LIGHT_INK = Preprocessing("light_on_dark")
 
@@ -50,74 +49,75 @@ def propose_intake(
     if color not in ("auto", True, False):
         raise InputError("color", color, "'auto', True or False")
     given = None if size is None else _given_size(size)
+    # 1) sizes and values a pixel
     listed = listed_images(images)
     if isinstance(listed, np.ndarray) and listed.ndim == 4:
         check_channels_last(listed.shape)
     shapes = [_shape_of(entry) for entry in listed]
+    sides = np.array([shape[:2] for shape in shapes])
     counts = {shape[2] for shape in shapes}
     if len(counts - {1, 3}) > 0 and len(counts) > 1:
         raise InputError("images", f"{sorted(counts)} values a pixel", "gray and RGB, or one")
     if color is True and counts == {1}:
         raise InputError("color", True, "False or 'auto' for images without colors")
-    sides = np.array([shape[:2] for shape in shapes])
-    values = _values(listed)
-    seen = TrainingValues(*values, _kind(listed))
+    # 2) the range of values
+    arrays = numeric_arrays(listed)
+    values = _values(arrays)
+    seen = TrainingValues(*values, _kind(arrays))
+    # 3) pictures are looked at; arrays of one size are prepared already
     is_array = isinstance(listed, np.ndarray) and listed.dtype.kind in "fiub"
     if not is_array and counts <= {1, 3}:
-        drawn = np.linspace(0, len(listed) - 1, min(_LOOKED_AT, len(listed))).astype(int)
-        looked_at = [_looked_at(listed[int(i)], values) for i in drawn]
-        asked = None if color == "auto" else bool(color)
         made = propose_preparation(
-            looked_at, size=given, color=asked, sizes=sides, max_side=MOST_SIDE
+            _looked_at(listed, values),
+            size=given,
+            color=None if color == "auto" else bool(color),
+            sizes=sides,
+            max_side=MOST_SIDE,
         )
         n = 3 if made.mode == "color" else 1
         return Intake(made.size, n, made.preprocessing, seen)
     n = max(counts)
     if n == 3 and (color is False or (color == "auto" and not _have_color(np.asarray(listed)))):
         n = 1
-    steps = _LIGHT_INK if n == 1 and _show_light_ink(listed, values) else Preprocessing()
+    steps = Preprocessing()
+    if n == 1:
+        polarity = propose_preparation(_looked_at(listed, values)).preprocessing.polarity
+        steps = _LIGHT_INK if polarity == _LIGHT_INK.polarity else steps
     return Intake(given or _size(sides, least_side), n, steps, seen)
 
 
-def _show_light_ink(images: Sequence[Any], values: tuple[float, float]) -> bool:
-    """Return whether arrays of one value a pixel show light ink on plain dark paper."""
+def _looked_at(images: Sequence[Any], values: tuple[float, float]) -> list[Any]:
+    """Return some images: paths as they are, others as bytes."""
     drawn = np.linspace(0, len(images) - 1, min(_LOOKED_AT, len(images))).astype(int)
-    looked_at = [_looked_at(images[int(i)], values) for i in drawn]
-    return propose_preparation(looked_at).preprocessing.polarity == _LIGHT_INK.polarity
-
-
-def _looked_at(entry: Any, values: tuple[float, float]) -> Any:
-    if isinstance(entry, (str, os.PathLike)):
-        return entry
-    if is_picture(entry):
-        if entry.has_transparency_data:
-            return np.asarray(entry.convert("RGBA"))
-        return decode_picture(entry, "gray" if _shape_of_picture(entry)[2] == 1 else "color")
-    return to_bytes(np.asarray(entry), values)
+    looked_at: list[Any] = []
+    for entry in (images[int(number)] for number in drawn):
+        if isinstance(entry, (str, os.PathLike)):
+            looked_at.append(entry)
+        elif not is_picture(entry):
+            looked_at.append(to_bytes(np.asarray(entry), values))
+        elif entry.has_transparency_data:
+            looked_at.append(np.asarray(entry.convert("RGBA")))
+        else:
+            mode = "gray" if _shape_of(entry)[2] == 1 else "color"
+            looked_at.append(decode_picture(entry, mode))
+    return looked_at
 
 
 def _shape_of(entry: Any) -> tuple[int, int, int]:
     """Return height, width and values a pixel of an image or of a picture file."""
     if isinstance(entry, (str, os.PathLike)):
-        return _shape_of_file(entry)
+        height, width, mode, _ = picture_header(entry)
+        return height, width, _values_of_mode(mode)
     if is_picture(entry):
-        return _shape_of_picture(entry)
+        width, height = upright_picture(entry).size
+        n = 3 if "transparency" in entry.info else _values_of_mode(entry.mode)
+        return height, width, n
     image = np.asarray(entry)
     if image.ndim not in (2, 3) or image.dtype.kind not in "fiub" or 0 in image.shape:
         given = f"{image.dtype} of shape {image.shape}"
         raise InputError("images", given, "numbers of shape (H, W) or (H, W, C), or a path")
     check_channels_last(image.shape)
     return image.shape[0], image.shape[1], 1 if image.ndim == 2 else image.shape[2]
-
-
-def _shape_of_file(path: str | os.PathLike[str]) -> tuple[int, int, int]:
-    height, width, mode, _ = picture_header(path)
-    return height, width, _values_of_mode(mode)
-
-
-def _shape_of_picture(picture: Any) -> tuple[int, int, int]:
-    width, height = upright_picture(picture).size
-    return height, width, 3 if "transparency" in picture.info else _values_of_mode(picture.mode)
 
 
 def _values_of_mode(mode: str) -> int:
@@ -146,21 +146,20 @@ def _given_size(size: Any) -> tuple[int, int]:
     return int(given[0]), int(given[1])
 
 
-def _values(images: Sequence[Any]) -> tuple[float, float]:
+def _values(arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     """Return the range of values: that of bytes, of fractions, or what there is."""
-    arrays = numeric_arrays(images)
-    if not arrays or all(array.dtype == np.uint8 for array in arrays):
-        return _BYTE
+    if all(array.dtype == np.uint8 for array in arrays):
+        return 0.0, 255.0
     if all(array.dtype == bool for array in arrays):
-        return _FRACTION
-    low, high = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
+        return 0.0, 1.0
+    low = min(float(array.min()) for array in arrays)
+    high = max(float(array.max()) for array in arrays)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError("images", "NaN or infinity", "finite values")
     return range_around(low, high)
 
 
-def _kind(images: Sequence[Any]) -> str:
-    arrays = numeric_arrays(images)
+def _kind(arrays: Sequence[np.ndarray]) -> str:
     if all(array.dtype == np.uint8 for array in arrays):
         return "bytes"
     return "whole" if all(array.dtype.kind in "iu" for array in arrays) else "other"

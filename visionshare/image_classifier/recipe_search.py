@@ -21,7 +21,7 @@ from visionshare.image_classifier.trials import ProposalLearner, Trial
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images
 from visionshare.recipes.folder import WORK, check_run_folder, run_folder
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.images import prepare_images
 from visionshare.recipes.writing import toml_text
@@ -79,7 +79,7 @@ def search_recipe(
         if not resume:
             (folder / CHOSEN).unlink(missing_ok=True)
             remove_folder(folder / _TRIALS)
-        run = Run(unlearned, Path(work), data_dir, jobs)
+        run = TrainingRun(unlearned, Path(work), data_dir, jobs)
         with memory_limit(run.memory, "store.memory"):
             with run.clock("reading"):
                 images = prepare_images(run, validates=True)

@@ -26,7 +26,7 @@ from visionshare.image_classifier.proposals import Data, Greedy, Proposal
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.machine.progress import stage
 from visionshare.recipes import Recipe
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.members import choose_features
 from visionshare.recipes.stages.tuning import fine_tuned
@@ -130,7 +130,7 @@ class ProposalLearner:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.data, self.images, self.seed, self.n_jobs, self.class_weight)
-        return type(self), (*given, self.preprocessing, self.max_flash)
+        return _received, (*given, self.preprocessing, self.max_flash)
 
     def recipe(self, proposal: Proposal, epochs: int) -> Recipe:
         """Return the recipe of a proposal."""
@@ -176,13 +176,13 @@ class ProposalLearner:
                 return Learned(self._of_family(features), time.perf_counter() - begun)
             with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
                 recipe = self.recipe(proposal, epochs)
-                run = Run(recipe, Path(folder), None, self.n_jobs).member(number)
+                run = TrainingRun(recipe, Path(folder), None, self.n_jobs).member(number)
                 chosen = self._features_of(run)
                 choosing = time.perf_counter() - begun
                 classifier = fine_tuned(run, chosen, images_in_memory(run, self.images))
             return Learned(classifier, time.perf_counter() - begun, choosing)
 
-    def _features_of(self, run: Run) -> CompactClassifier:
+    def _features_of(self, run: TrainingRun) -> CompactClassifier:
         """Return the classifier of the chosen features, which proposals of one structure share."""
         settings = as_settings(run.recipe)
         tuning = settings["fine_tuning"] or {}
@@ -211,6 +211,11 @@ class ProposalLearner:
         )
         learner.fit(columns, images.labels)
         return learner.to_classifier(family, dict(enumerate(images.classes)))
+
+
+def _received(data: Data, images: ImageSet, *others: Any) -> ProposalLearner:
+    """Return a learner that was sent; kernels of read-only arrays would be compiled once more."""
+    return ProposalLearner(data, replace(images, images=images.images.copy()), *others)
 
 
 def _learn_member(learner: ProposalLearner, task: tuple[Proposal, int, int]) -> Learned:

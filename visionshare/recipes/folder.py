@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from visionshare.errors import InputError, VisionshareError
 from visionshare.files.durable import is_partial, make_folder, remove_folder, write_text
-from visionshare.files.tensors import tensor_file_format
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
 
 __all__ = [
-    "IDENTITY", "LOCK", "MANIFEST", "MARK", "RESULTS", "WORK", "check_run_folder", "locked_folder",
-    "run_folder",
+    "IDENTITY", "LOCK", "MANIFEST", "MARK", "RESULTS", "WORK", "check_run_folder", "run_folder",
 ]  # fmt: skip
 
 MARK = "run.json"
@@ -34,28 +32,21 @@ def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
     """Make a folder a run's own while a block runs; nothing is touched where it is refused."""
     # A run takes a folder that does not exist, an empty one, or one that an earlier run marked.
     # Files that are neither results nor in ``work/`` stay as they are.
-    with locked_folder(Path(out), LOCK, check_run_folder, {MARK}) as folder:
-        mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
-        write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
-        yield folder
-        remove_folder(folder / WORK)
-
-
-@contextmanager
-def locked_folder(
-    folder: Path, lock: str, check: Callable[[Path], None], marks: Collection[str] = ()
-) -> Iterator[Path]:
-    """Make a folder, and keep others out of it while a block runs."""
-    check(folder)
+    folder = Path(out)
+    check_run_folder(folder)
     is_new = not folder.exists()
     make_folder(folder)
     try:
-        with writer_lock(folder, lock):
+        with writer_lock(folder, LOCK):
             # Another process may have come first.
-            check(folder)
+            check_run_folder(folder)
+            mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
+            write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
             yield folder
+            remove_folder(folder / WORK)
     except VisionshareError:
-        if is_new and {path.name for path in folder.iterdir()} <= {lock, *marks}:
+        # Nothing was done in it.
+        if is_new and {path.name for path in folder.iterdir()} <= {LOCK, MARK}:
             remove_folder(folder)
         raise
 
@@ -70,7 +61,7 @@ def check_run_folder(folder: Path) -> None:
     if not names:
         return
     accepted = "a new or empty folder, or that of an earlier run; choose another"
-    if not _is_marked(folder) and not _is_earlier(folder, names):
+    if not _is_marked(folder):
         other = min(set(names) - {*RESULTS, WORK}, default=min(names))
         raise InputError("out", str(folder), f"{accepted} (it holds {other!r}, and no run's mark)")
     work = folder / WORK
@@ -84,15 +75,6 @@ def _is_marked(folder: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(mark, dict) and mark.get("format") == _FORMAT
-
-
-def _is_earlier(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder holds just what a version without marks left."""
-    if not set(names) <= {*RESULTS, WORK}:
-        return False
-    return (
-        tensor_file_format(folder / RESULTS[0]) is not None or (folder / WORK / IDENTITY).is_file()
-    )
 
 
 def _is_work(work: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ def _family(
 ) -> FeatureFamily:
     """Return the unfitted family of a pool, by its name or by its file in a folder."""
     if levels < 0:
-        raise RecipeError(f"layers: at most {_DEEPEST_POOL} pools inside each other")
+        raise RecipeError(f"at most {_DEEPEST_POOL} pools inside each other")
+    # 1) the file
     known = bundled("features")
     path = known.get(pool, folder / pool)
     if not os.path.isfile(path):
@@ -48,56 +49,67 @@ def _family(
         file = PoolFile(**read_toml(path))
     except ValidationError as error:
         raise RecipeError(f"{path}: {first_problem(error, PoolFile)}") from None
-    names = family_names()
-    if file.family not in names:
-        near = did_you_mean(file.family, names)
-        raise RecipeError(f"{path}: no family {file.family!r}{near}")
-    family, parameters = family_class(file.family), {**file.parameters, **changes}
-    if file.family == Network.name:
+    _check_known(path, "family", [file.family], family_names())
+    family = family_class(file.family)
+    parameters = {**file.parameters, **changes}
+    # 2) a list of layers, a family of others, or a family alone
+    if family is Network:
         return _network(path, file.layers, parameters, seed, levels)
-    n = len(file.parts)
-    fits, takes = {
-        "none": (n == 0, "none"),
-        "several": (n >= 1, "one or more"),
-    }[family.inner_families]
-    if not fits:
-        raise RecipeError(f"{path}: parts: {file.family!r} takes {takes} (got {n})")
-    if not file.parts:
-        return _plain(path, family, parameters, seed)
-    own = _own(family, file.parts)
-    of_parts = {key: value for key, value in parameters.items() if key not in own}
-    around = family.from_families(_parts(path, file.parts, of_parts, seed, levels))
-    drawn = {"random_state": seed} if "random_state" in own else {}
-    given = {key: value for key, value in parameters.items() if key in own}
-    return around.set_params(**{**drawn, **given})
+    takes_parts = family.inner_families == "several"
+    if takes_parts != bool(file.parts):
+        takes = "one or more" if takes_parts else "none"
+        given = len(file.parts)
+        raise RecipeError(f"{path}: parts: {file.family!r} takes {takes} (got {given})")
+    if takes_parts:
+        return _around_parts(path, family, file.parts, parameters, seed, levels)
+    _check_known(path, "parameter", parameters, family().get_params())
+    return family(**{**_drawn(family, seed), **parameters})
+
+
+def _check_known(path: Path, what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Check that names are among those that are known."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise RecipeError(f"{path}: unknown {what} {name!r}{did_you_mean(name, known)}")
+
+
+def _drawn(family: type[FeatureFamily], seed: int) -> dict[str, int]:
+    """Return the recipe's seed, where a family draws at random."""
+    return {"random_state": seed} if "random_state" in family().get_params() else {}
+
+
+def _changed(path: Path, changes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the changes of a layer or a part."""
+    change = changes.get(name, {})
+    if not isinstance(change, Mapping):
+        raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
+    return change
 
 
 def _network(
     path: Path,
     layers: Sequence[Mapping[str, Any]],
-    changes: Mapping[str, Any],
+    changes: dict[str, Any],
     seed: int,
     levels: int,
 ) -> Network:
     """Return the unfitted network of a pool: its layers, with the changes of a recipe."""
     # Changes are the whole list as ``layers``, and tables of parameters by a layer's name, which
     # is its key ``name``, or its kind and its number from 1, such as "templates-2".
-    changes = dict(changes)
     listed = changes.pop("layers", layers)
     seed = changes.pop("random_state", seed)
     if not isinstance(listed, list) or not all(isinstance(layer, Mapping) for layer in listed):
         raise RecipeError(f"{path}: layers: a list of tables is wanted (got {listed!r})")
-    named = {_name_of(number, layer): layer for number, layer in enumerate(listed, 1)}
-    for name, change in changes.items():
-        if name not in named:
-            near = did_you_mean(name, named)
-            raise RecipeError(f"{path}: unknown layer {name!r}{near}")
-        if not isinstance(change, Mapping):
-            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
+    named = {
+        str(layer.get("name", f"{layer.get('kind')}-{number}")): layer
+        for number, layer in enumerate(listed, 1)
+    }
+    _check_known(path, "layer", changes, named)
     made = []
     for name, layer in named.items():
-        values = {key: value for key, value in layer.items() if key != "name"}
-        values |= changes.get(name, {})
+        values = {**layer, **_changed(path, changes, name)}
+        values.pop("name", None)
         try:
             made.append(_layer(path, values, seed, levels))
         except (InputError, RecipeError) as error:
@@ -105,64 +117,37 @@ def _network(
     return Network(made, random_state=seed)
 
 
-def _name_of(number: int, layer: Mapping[str, Any]) -> str:
-    return str(layer.get("name", f"{layer.get('kind')}-{number}"))
-
-
-def _layer(path: Path, values: Mapping[str, Any], seed: int, levels: int) -> Layer:
+def _layer(path: Path, parameters: dict[str, Any], seed: int, levels: int) -> Layer:
     """Return an unfitted layer of a table: its kind and its parameters."""
-    parameters = {key: value for key, value in values.items() if key != "kind"}
-    cls = layer_class(values.get("kind"))
-    if cls.kind == Features.kind:
+    layer = layer_class(parameters.pop("kind", None))
+    if layer.kind == Features.kind:
         pool = str(parameters.pop("pool", ""))
         return Features(_family(pool, path.parent, parameters, seed, levels - 1))
-    names = list(cls().get_params())
-    for key in parameters:
-        if key not in names:
-            near = did_you_mean(key, names)
-            raise RecipeError(f"unknown parameter {key!r}{near}")
-    return cls(**parameters)
+    _check_known(path, "parameter", parameters, layer().get_params())
+    return layer(**parameters)
 
 
-def _own(family: type[FeatureFamily], parts: Sequence[PoolPart]) -> set[str]:
-    """Return the parameters of a family of others that are no families, nor names of parts."""
-    inner = {"family", "families", *(part.name or part.pool for part in parts)}
-    return set(family().get_params()) - inner
-
-
-def _plain(
-    path: Path, family: type[FeatureFamily], parameters: Mapping[str, Any], seed: int
+def _around_parts(
+    path: Path,
+    family: type[FeatureFamily],
+    parts: Sequence[PoolPart],
+    parameters: Mapping[str, Any],
+    seed: int,
+    levels: int,
 ) -> FeatureFamily:
-    """Return a family without parts; where it draws at random, with the recipe's seed."""
-    names = list(family().get_params())
-    for key in parameters:
-        if key not in names:
-            near = did_you_mean(key, names)
-            raise RecipeError(f"{path}: unknown parameter {key!r}{near}")
-    drawn = {"random_state": seed} if "random_state" in names else {}
-    return family(**{**drawn, **parameters})
-
-
-def _parts(
-    path: Path, parts: Sequence[PoolPart], changes: Mapping[str, Any], seed: int, levels: int
-) -> list[FeatureFamily]:
-    """Return the families of a pool's parts."""
-    if levels == 0:
-        raise RecipeError(f"{path}: parts: at most {_DEEPEST_POOL} pools inside each other")
+    """Return a family of others: parameters are its own, or tables by the names of the parts."""
     names = [part.name or part.pool for part in parts]
-    for name, change in changes.items():
-        if name not in names:
-            near = did_you_mean(name, names)
-            raise RecipeError(f"{path}: unknown part {name!r}{near}")
-        if names.count(name) > 1:
-            raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
-        if not isinstance(change, dict):
-            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
-    families = []
+    own = set(family().get_params()) - {"family", "families", *names}
+    given = {key: value for key, value in parameters.items() if key in own}
+    changes = {key: value for key, value in parameters.items() if key not in own}
+    _check_known(path, "part", changes, names)
+    inner = []
     for name, part in zip(names, parts, strict=True):
-        parameters = {**part.parameters, **changes.get(name, {})}
+        if name in changes and names.count(name) > 1:
+            raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
+        changed = {**part.parameters, **_changed(path, changes, name)}
         try:
-            families.append(_family(part.pool, path.parent, parameters, seed, levels - 1))
+            inner.append(_family(part.pool, path.parent, changed, seed, levels - 1))
         except RecipeError as error:
             raise RecipeError(f"{path}: part {name!r}: {error}") from None
-    return families
+    return family.from_families(inner).set_params(**{**_drawn(family, seed), **given})

@@ -21,7 +21,7 @@ from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.stored import names_storage
 
-__all__ = ["Clock", "Run", "claim_work_folder", "fingerprint_of"]
+__all__ = ["Clock", "TrainingRun", "claim_work_folder", "fingerprint_of"]
 
 _logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A recipe and how it is executed; stages take it and what earlier stages returned."""
 
     recipe: Recipe
@@ -69,7 +69,7 @@ class Run:
         """Bytes that the run's data may take: images, columns, and what is computed from them."""
         return parse_size(self.recipe.store.memory, "store.memory")
 
-    def member(self, number: int) -> Run:
+    def member(self, number: int) -> TrainingRun:
         """Return the run of one of the recipe's members, with another seed and folder."""
         n = self.recipe.members
         recipe = self.recipe.model_copy(update={"seed": self.recipe.seed * n + number})
@@ -77,30 +77,23 @@ class Run:
         return replace(self, recipe=recipe, work=work)
 
 
-def claim_work_folder(run: Run, training: ImageSet | StoredPictures, resume: bool) -> None:
+def claim_work_folder(run: TrainingRun, training: ImageSet | StoredPictures, resume: bool) -> None:
     """Make the work folder this run's: empty, or that of the same recipe where it resumes."""
-    settings = as_settings(run.recipe)
-    # More rounds, another memory bound or place resume from the same columns and rounds. A teacher
-    # is learned with the recipe's rounds.
-    identity = json.dumps(
-        {
-            **settings,
-            "store": {"dtype": settings["store"]["dtype"], **_partitions(run)},
-            "learner": {
-                name: value
-                for name, value in settings["learner"].items()
-                if name != "rounds" or run.recipe.teacher is not None
-            },
-            "images": fingerprint_of(training),
-        },
-        sort_keys=True,
-    )
+    identity = dict(as_settings(run.recipe))
+    # More rounds, another memory bound or place resume from the same columns and rounds.
+    identity["learner"] = {**identity["learner"], "rounds": None}
+    identity["store"] = {"dtype": run.recipe.store.dtype}
+    if run.in_partitions:
+        # Their number changes the last bits.
+        identity["store"]["partitions"] = run.recipe.store.partitions
+    identity["images"] = fingerprint_of(training)
+    text = json.dumps(identity, sort_keys=True)
     file = run.work / IDENTITY
     if not resume:
         remove_folder(run.work)
-    elif file.exists() and file.read_bytes() != identity.encode():
+    elif file.exists() and file.read_bytes() != text.encode():
         raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
-    write_text(file, identity)
+    write_text(file, text)
 
 
 def fingerprint_of(pictures: ImageSet | StoredPictures) -> str:
@@ -108,8 +101,3 @@ def fingerprint_of(pictures: ImageSet | StoredPictures) -> str:
     if isinstance(pictures, StoredPictures):
         return pictures.fingerprint()
     return array_fingerprint(pictures.images, pictures.labels)
-
-
-def _partitions(run: Run) -> dict[str, object]:
-    """Return what of a run's partitions changes the last bits."""
-    return {"partitions": run.recipe.store.partitions} if run.in_partitions else {}

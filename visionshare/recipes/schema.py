@@ -23,9 +23,7 @@ __all__ = [
     "PoolPart",
     "Recipe",
     "SearchPart",
-    "SourcesPart",
     "StorePart",
-    "TeacherPart",
     "as_settings",
     "recipe_model",
 ]
@@ -34,8 +32,8 @@ __all__ = [
 # What a search chooses.
 _SEARCHED = frozenset(
     {
-        "members", "temperature", "features", "sources", "draws", "deformations", "sparsify",
-        "fine_tuning", "quantization", "teacher", "early_exit",
+        "members", "temperature", "features", "draws", "deformations", "fine_tuning",
+        "quantization", "early_exit",
     }
 )  # fmt: skip
 # A recipe's name is also that of a folder.
@@ -105,22 +103,6 @@ class StorePart(Section):
         parse_size(self.memory)
 
 
-class SourcesPart(Section):
-    """Classifiers whose scores are features too."""
-
-    files: list[str] = Field(default=[])
-    classes: list[str] = Field(default=[])
-    pool: str = "pixels"
-    rounds: int = Field(default=20, ge=1)
-    alpha: float = Field(default=1e-3, ge=0)
-
-    @model_validator(mode="after")
-    def _some_sources(self) -> SourcesPart:
-        if len(self.classes) == 1 or not (self.files or self.classes):
-            raise ValueError("sources: give files, or two classes or more to learn")
-        return self
-
-
 class DrawsPart(Section):
     """Fresh draws of a continuous family, for the search "sampled"."""
 
@@ -151,20 +133,6 @@ class QuantizationPart(Section):
             parse_size(self.max_flash, "max_flash")
 
 
-class SparsificationPart(Section):
-    """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`."""
-
-    scaled: bool = True
-
-    def check(self) -> None:
-        """Have one weight sparsified, which checks the number of draws."""
-        import numpy as np
-
-        from visionshare.learners.sparsification import sparsify
-
-        sparsify(np.ones(1), **self.as_arguments())
-
-
 class EarlyExitPart(Section):
     """Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`."""
 
@@ -175,15 +143,6 @@ class EarlyExitPart(Section):
         from visionshare.classifier.exit_learning import check_exit_options
 
         check_exit_options(**self.as_arguments())
-
-
-class TeacherPart(Section):
-    """Classifiers learned before, from the same images."""
-
-    members: int = Field(default=1, ge=1, le=100)
-    features: FeaturePart | None = None
-    learner: Any = None
-    fine_tuning: Any = None
 
 
 class SearchPart(Section):
@@ -215,15 +174,12 @@ class Recipe(Section):
     preprocessing: Any = None
     # Nothing where a search chooses them.
     features: FeaturePart = FeaturePart(pool="")
-    sources: SourcesPart | None = None
     store: StorePart = StorePart()
     learner: LearnerSection
     draws: DrawsPart | None = None
     deformations: Any = None
-    sparsify: Any = None
     fine_tuning: Any = None
     quantization: Any = None
-    teacher: Any = None
     early_exit: Any = None
     search: SearchPart | None = None
 
@@ -259,27 +215,19 @@ class Recipe(Section):
             raise ValueError(f'early_exit: needs learner.kind = "shareboost" (got {given!r})')
         if self.fine_tuning is not None:
             raise ValueError("early_exit: not with fine_tuning, whose classifier has no prefixes")
-        if self.sparsify is not None:
-            raise ValueError("early_exit: not with sparsify, whose classifier has no prefixes")
         if self.members > 1:
             raise ValueError("early_exit: not with members, whose mean has no prefixes")
         return self
 
     @model_validator(mode="after")
     def _tuning_fits(self) -> Recipe:
-        if self.teacher is not None and self.fine_tuning is None:
-            raise ValueError("teacher: needs [fine_tuning], whose loss it joins")
         if self.quantization is not None and self.fine_tuning is None:
             raise ValueError("quantization: needs [fine_tuning], which learns in few bits")
         if self.members > 1 and getattr(self.quantization, "max_flash", None) is not None:
             raise ValueError(
                 "quantization.max_flash: not with members, which are learned one by one"
             )
-        if self.teacher is not None and self.learner.kind != "shareboost":
-            given = self.learner.kind
-            raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
-        tuned = [self.fine_tuning, None if self.teacher is None else self.teacher.fine_tuning]
-        deformed = any(part is not None and part.deformed for part in tuned)
+        deformed = self.fine_tuning is not None and self.fine_tuning.deformed
         if deformed and self.deformations is None:
             raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")
         return self
@@ -295,10 +243,8 @@ class Recipe(Section):
 @cache
 def recipe_model(kind: str = DEFAULT_LEARNER) -> type[Recipe]:
     """Return the model of the recipes with one kind of learner."""
-    sections, learner = _sections(), learner_section(kind)
-    tuning = sections["fine_tuning"]
-    teacher: Any = _extended(TeacherPart, {"learner": learner, "fine_tuning": tuning})
-    made: Any = _extended(Recipe, {**sections, "teacher": teacher})
+    learner = learner_section(kind)
+    made: Any = _extended(Recipe, _sections())
     return create_model(
         "Recipe",
         __base__=made,
@@ -325,12 +271,10 @@ def _sections() -> dict[str, Any]:
     from visionshare.classifier import learn_exit_rule
     from visionshare.datasets import Augmentation, Preprocessing
     from visionshare.learners import FineTuning, Quantization
-    from visionshare.learners.sparsification import sparsify
 
     return {
         "preprocessing": section_of(Preprocessing),
         "deformations": section_of(Augmentation, base=DeformationPart),
-        "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),
         "fine_tuning": section_of(FineTuning, base=TuningPart),
         "quantization": section_of(Quantization, base=QuantizationPart),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),

@@ -1,4 +1,4 @@
-"""Source classifiers of a recipe or a command: read from files, or learned from other classes."""
+"""Saved classifiers whose scores are features of others."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets import ImageSet
 from visionshare.errors import DataError
 from visionshare.errors.names import nothing_named
 from visionshare.generators.sources.scores import LinearSource
-from visionshare.recipes.pools import read_pool
-from visionshare.recipes.schema import FeaturePart, SourcesPart
 
 __all__ = [
-    "learn_sources",
-    "learned_sources",
     "read_sources",
     "source_files",
     "source_shape",
@@ -93,37 +88,3 @@ def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
         )
     # One of two opposite scores: a ridge penalty would rather pay for both.
     return SourceClassifiers(tuple(sources), opposites=False)
-
-
-def learned_sources(
-    part: SourcesPart, images: ImageSet, jobs: int, seed: int
-) -> list[LinearSource]:
-    """Return the sources that a recipe has learned from other classes of its data."""
-    if not part.classes:
-        return []
-    pool = read_pool(FeaturePart(pool=part.pool), seed)
-    return learn_sources(images.of_classes(part.classes), pool, part.rounds, part.alpha, jobs, seed)
-
-
-def learn_sources(
-    images: ImageSet, pool: Any, rounds: int, alpha: float, jobs: int, seed: int
-) -> list[LinearSource]:
-    """Return a classifier of each class against the others, all of features of one pool."""
-    from visionshare.columns import ArrayColumns
-    from visionshare.learners import ShareBoost
-    from visionshare.recipes.stages.learning import learn_classifier
-
-    family = pool.fit(images.images)
-    columns = ArrayColumns.from_family(family, images.images, "float32", jobs)
-    sources = []
-    for number, name in enumerate(images.classes):
-        learner = ShareBoost(rounds=rounds, alpha=alpha, n_jobs=jobs, random_state=seed)
-        names = [f"not {name}", name]
-        model = learn_classifier(learner, columns, family, images.labels == number, names)
-        # Two scores differ by what the second has more: a source is that difference.
-        half = 0.5 * (model.weights[1] - model.weights[0])
-        start = 0.5 * (model.intercept[1] - model.intercept[0])
-        weights = np.stack([-half, half])
-        intercept = np.array([-start, start], np.float32)
-        sources.append(LinearSource(model.family, weights, intercept, name, names))
-    return sources

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, ParamSpec
 
 import matplotlib
 import numpy as np
@@ -19,12 +19,10 @@ from visionshare.classifier import CompactClassifier
 from visionshare.reports.results import Results, calibration
 
 __all__ = [
-    "CurvePoint",
     "calibration_curve",
     "confusion_matrix",
     "error_by_cost",
     "error_by_features",
-    "error_by_images",
     "weights_by_class",
 ]
 
@@ -52,15 +50,6 @@ _NEEDLESS = [
 # Numbers are cut in tags alone: a class may be called 0.125.
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
-
-
-class CurvePoint(NamedTuple):
-    """The error after learning from fewer images."""
-
-    train_images: int
-    test_error_rate: float
-    low: float
-    high: float
 
 
 def _as_svg(draw: Callable[_P, Axes]) -> Callable[_P, str]:
@@ -150,20 +139,6 @@ def error_by_cost(classifier: CompactClassifier) -> Axes:
     shown = inside or sorted({macs.min(), macs.max()})
     axis.set_xticks(shown, [f"{tick:,.0f}" for tick in shown])
     axis.minorticks_off()
-    return axis
-
-
-@_as_svg
-def error_by_images(points: Sequence[CurvePoint]) -> Axes:
-    """Return the test error against the number of training images, with its interval."""
-    axis = _curve_axes("training images", "test error (%)")
-    images, error, low, high = np.array(points, float).T
-    axis.fill_between(images, 100 * low, 100 * high, color=_RED, alpha=0.15, lw=0)
-    axis.plot(images, 100 * error, color=_RED, lw=1.6, marker=".")
-    axis.set_xscale("log")
-    axis.set_xticks(images, [f"{int(n):,}" for n in images])
-    axis.minorticks_off()
-    axis.set_ylim(bottom=0)
     return axis
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
-from visionshare.reports.figures import CurvePoint
 from visionshare.reports.results import Results
 
 __all__ = ["write_report"]
@@ -42,7 +41,6 @@ def write_report(
     metrics: Mapping[str, Any],
     settings: Mapping[str, Any],
     examples: np.ndarray | None = None,
-    learning_curve: Sequence[CurvePoint] = (),
 ) -> None:
     """Write the report of a classifier on labeled images.
 
@@ -58,8 +56,6 @@ def write_report(
         The recipe, nested plain values.
     examples : ndarray of shape (n, H, W[, C]), optional
         Images that show what templates respond to, where there are no results.
-    learning_curve : sequence of CurvePoint, optional
-        Test errors after learning from fewer images.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -83,7 +79,7 @@ def write_report(
         title=str(metrics.get("pipeline", "classifier")),
         classifier=classifier,
         notes=metrics.get("notes", []),
-        curves=list(map(Markup, _curves(classifier, learning_curve))),
+        curves=list(map(Markup, _curves(classifier))),
         layers=classifier.layers,
         pictures=pictures,
         weights=Markup(weights_by_class(classifier)),
@@ -97,7 +93,7 @@ def write_report(
     write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
 
 
-def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list[str]:
+def _curves(classifier: CompactClassifier) -> list[str]:
     """Return the drawings of errors and losses."""
     from visionshare.reports import figures
 
@@ -107,8 +103,6 @@ def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list
         drawn.append(figures.error_by_features(classifier))
         if len({step.macs for step in classifier.path} - {0}) > 1:
             drawn.append(figures.error_by_cost(classifier))
-    if len(points) > 1:
-        drawn.append(figures.error_by_images(points))
     return drawn
 
 

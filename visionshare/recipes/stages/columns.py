@@ -12,7 +12,7 @@ from visionshare.datasets import ImageSet, StoredPictures
 from visionshare.errors import RecipeError
 from visionshare.machine.memory import check_fits, hold, memory_room
 from visionshare.machine.resources import size_text
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import DrawsPart, Recipe
 
 __all__ = ["check_columns", "check_partitions", "make_columns", "searches_at_most"]
@@ -80,7 +80,9 @@ def searches_at_most(recipe: Recipe) -> int:
     return (rounds + 1) * getattr(learner, "patience", 1)
 
 
-def make_columns(run: Run, family: Any, pictures: ImageSet | StoredPictures) -> tuple[Any, Any]:
+def make_columns(
+    run: TrainingRun, family: Any, pictures: ImageSet | StoredPictures
+) -> tuple[Any, Any]:
     """Return columns for the recipe's learner, and the features whose columns they are."""
     store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
     # Those of an earlier member, or of a trial that failed, are gone.
@@ -119,7 +121,7 @@ def make_columns(run: Run, family: Any, pictures: ImageSet | StoredPictures) -> 
     return columns, family
 
 
-def _partitioned(run: Run, family: Any, images: np.ndarray | StoredPictures) -> Any:
+def _partitioned(run: TrainingRun, family: Any, images: np.ndarray | StoredPictures) -> Any:
     """Return columns in partitions: on the run's cluster, or here where it has none."""
     from visionshare.distributed import DistributedColumns, PartitionedColumns
 
@@ -137,7 +139,7 @@ def _partitioned(run: Run, family: Any, images: np.ndarray | StoredPictures) -> 
     return PartitionedColumns.from_family(family, images, **options, n_jobs=run.jobs)
 
 
-def _drawn(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
+def _drawn(run: TrainingRun, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     from visionshare.generators.draws import Draws
     from visionshare.store import DrawnColumns
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from visionshare.batch.mapping import Mapper, map_here
 from visionshare.datasets import (
     Augmentation,
     ImageSet,
@@ -26,19 +27,19 @@ from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import RecipeError
 from visionshare.machine.memory import check_fits, hold
 from visionshare.machine.progress import stage
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 __all__ = [
     "RunImages",
     "copies_of",
-    "deformed_copies",
     "load_split",
     "prepare_images",
     "preprocessing_of",
     "search_images",
     "validation_mask",
+    "with_copies",
 ]
 
 _logger = logging.getLogger(__name__)
@@ -84,78 +85,79 @@ def load_split(
     recipe: Recipe, data_dir: Path | None, jobs: int = 1, validates: bool = False
 ) -> SplitImages:
     """Return all training and test images of the recipe's data."""
-    # And where the latter come from.
-    data, steps = recipe.data, preprocessing_of(recipe)
-    _check_source(recipe)
-    size = None if data.height is None or data.width is None else (data.height, data.width)
-    # Arrays stay as they are unless the recipe says what they become.
-    mode = data.mode if "mode" in data.model_fields_set else None
-    if data.source in list_datasets() or data.cut is not None or data.fonts is not None:
-        for name in ("test_fraction", "skip_broken"):
-            if getattr(data, name):
-                raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
-        cut = None if data.cut is None else data.cut.build()
-        fonts = None if data.fonts is None else data.fonts.build()
-
-        def part(split: str) -> ImageSet:
-            return load_images(data.source, split, data_dir, size, mode, steps, cut, fonts)
-
-        training = part("train")
-        # Settings are chosen without a look at the test images.
-        test = training.subset([]) if data.held_out else part("test")
-        values = TrainingValues(arrays="rasters") if _are_bytes(training) else None
-        return SplitImages(training, test, GIVEN, values=values)
-    pictures = find_pictures(data.source)
-    if size is None and pictures.kind == "files":
-        size = common_size(pictures)
-    return split_pictures(
-        pictures,
-        size,
-        mode,
-        steps,
-        test_fraction=data.test_fraction,
-        skip_broken=data.skip_broken,
-        n_jobs=jobs,
-        validates=validates,
-    )
-
-
-def _check_source(recipe: Recipe) -> None:
-    if not recipe.data.source:
+    data = recipe.data
+    steps = preprocessing_of(recipe)
+    if not data.source:
         raise RecipeError(
             f"{recipe.name}: a recipe for your own pictures; say where they are: "
             f"visionshare train FOLDER --recipe {recipe.name}"
         )
+    size = None if data.height is None or data.width is None else (data.height, data.width)
+    # Arrays stay as they are unless the recipe says what they become.
+    mode = data.mode if "mode" in data.model_fields_set else None
+    if data.source not in list_datasets() and data.cut is None and data.fonts is None:
+        pictures = find_pictures(data.source)
+        if size is None and pictures.kind == "files":
+            size = common_size(pictures)
+        return split_pictures(
+            pictures,
+            size,
+            mode,
+            steps,
+            test_fraction=data.test_fraction,
+            skip_broken=data.skip_broken,
+            n_jobs=jobs,
+            validates=validates,
+        )
+    for name in ("test_fraction", "skip_broken"):
+        if getattr(data, name):
+            raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
+    cut = None if data.cut is None else data.cut.build()
+    fonts = None if data.fonts is None else data.fonts.build()
+    options = (data_dir, size, mode, steps, cut, fonts)
+    training = load_images(data.source, "train", *options)
+    # Settings are chosen without a look at the test images.
+    test = training.subset([]) if data.held_out else load_images(data.source, "test", *options)
+    values = TrainingValues(arrays="rasters") if _are_bytes(training) else None
+    return SplitImages(training, test, GIVEN, values=values)
 
 
-def prepare_images(run: Run, validates: bool = False) -> RunImages:
+def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
     """Return the images that the recipe asks for."""
-    recipe, data = run.recipe, run.recipe.data
+    recipe = run.recipe
+    data = recipe.data
     if names_storage(data.source):
         return _stored_images(run)
+    # 1) read
     split = load_split(recipe, run.data_dir, run.jobs, validates)
-    loaded, others, origin = split.training, split.test, split.test_origin
-    hold("training images", loaded.images.nbytes)
-    hold("test images", others.images.nbytes)
+    loaded, others = split.training, split.test
+    origin = split.test_origin
+    _hold(loaded, others)
     for note in split.notes:
         _logger.info("%s", note)
+    # 2) choose among the numbers of images, which copies none
     chosen, tested = _numbered(loaded), _numbered(others)
     if data.held_out:
         # The same images for every seed: settings are compared on them, and the test images stay
         # unread.
-        groups = groups_of_copies(loaded.images)
-        validation, origin = stratified_mask(chosen.labels, data.held_out, 0, groups), HELD_OUT
-        tested, others = chosen.subset(np.flatnonzero(validation)), loaded
-        chosen = chosen.subset(np.flatnonzero(~validation))
+        mask = stratified_mask(chosen.labels, data.held_out, 0, groups_of_copies(loaded.images))
+        tested = chosen.subset(np.flatnonzero(mask))
+        chosen = chosen.subset(np.flatnonzero(~mask))
+        others = loaded
+        origin = HELD_OUT
+    compared = split.validation
     if data.classes is not None:
         chosen, tested = chosen.of_classes(data.classes), tested.of_classes(data.classes)
+        compared = None if compared is None else compared.of_classes(data.classes)
     if data.per_class is not None:
         rng = np.random.default_rng(recipe.seed)
         chosen = chosen.subset(sample_per_class(chosen.labels, data.per_class, rng))
     if data.limit is not None and data.limit < len(chosen):
         rng = np.random.default_rng(recipe.seed)
         chosen = chosen.subset(np.sort(rng.permutation(len(chosen))[: data.limit]))
+    # 3) take them
     training, test = _taken(loaded, chosen), _taken(others, tested)
+    del loaded, others
     shape = training.images.shape[1:]
     if test.classes != training.classes or test.images.shape[1:] != shape:
         raise RecipeError(f"{data.source}: training and test images differ in classes or shape")
@@ -163,31 +165,40 @@ def prepare_images(run: Run, validates: bool = False) -> RunImages:
         preprocessing_of(recipe).check_size((shape[0], shape[1]))
     notes = (*split.notes, *_unequal_classes(training, recipe))
     values = split.values
-    compared = split.validation
-    if compared is not None and data.classes is not None:
-        compared = compared.of_classes(data.classes)
-    origin, n_originals = origin if len(test) else NONE, len(training)
-    del loaded, others, split
-    training = _with_copies(training, recipe, run.jobs)
-    hold("training images", training.images.nbytes)
-    hold("test images", test.images.nbytes)
+    n_originals = len(training)
+    if len(test) == 0:
+        origin = NONE
+    del split
+    # 4) deform
+    training = with_copies(training, recipe, run.jobs)
+    _hold(training, test)
     return RunImages(training, test, n_originals, origin, notes, values=values, validation=compared)
 
 
-def _stored_images(run: Run) -> RunImages:
+def _hold(training: ImageSet, test: ImageSet) -> None:
+    """Note the memory of images."""
+    hold("training images", training.images.nbytes)
+    hold("test images", test.images.nbytes)
+
+
+def _stored_images(run: TrainingRun) -> RunImages:
     """Return the training pictures of a run where they are, and what of them is read here."""
-    recipe, mapper = run.recipe, None
+    mapper: Mapper = map_here
     if run.client is not None:
         from visionshare.distributed.mapping import ClusterMap
 
         mapper = ClusterMap(run.client)
-    found = survey_storage(recipe.data, preprocessing_of(recipe), mapper, run.jobs)
-    hold("training images", found.sample.images.nbytes)
-    hold("test images", found.test.images.nbytes)
-    origin = GIVEN if len(found.test) else NONE
-    n = len(found.sample)
-    values = TrainingValues() if _are_bytes(found.sample) else None
-    return RunImages(found.sample, found.test, n, origin, found.notes, found.stored, values)
+    found = survey_storage(run.recipe.data, preprocessing_of(run.recipe), mapper, run.jobs)
+    _hold(found.sample, found.test)
+    return RunImages(
+        found.sample,
+        found.test,
+        len(found.sample),
+        GIVEN if len(found.test) else NONE,
+        found.notes,
+        found.stored,
+        TrainingValues() if _are_bytes(found.sample) else None,
+    )
 
 
 def _are_bytes(images: ImageSet) -> bool:
@@ -197,10 +208,10 @@ def _are_bytes(images: ImageSet) -> bool:
 def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
     """Return what to say of classes that have far fewer images than others."""
     counts = np.bincount(training.labels, minlength=len(training.classes))
-    balanced = getattr(recipe.learner, "class_weight", None) is not None
-    if recipe.data.source in list_datasets():
+    is_balanced = getattr(recipe.learner, "class_weight", None) is not None
+    if is_balanced or recipe.data.source in list_datasets():
         return []
-    if balanced or counts.max() < _UNEQUAL * max(1, counts.min()):
+    if counts.max() < _UNEQUAL * max(1, counts.min()):
         return []
     few, many = (training.classes[int(i)] for i in (counts.argmin(), counts.argmax()))
     return [
@@ -210,13 +221,14 @@ def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
 
 
 def _numbered(images: ImageSet) -> ImageSet:
-    """Return the same labels, and numbers instead of images: choosing among them copies none."""
+    """Return the same labels, and numbers instead of images."""
     return replace(images, images=np.arange(len(images))[:, None])
 
 
 def _taken(images: ImageSet, numbers: ImageSet) -> ImageSet:
     """Return the images with some numbers, copied where they are not all of them."""
-    ids, values = numbers.images[:, 0], images.images
+    ids = numbers.images[:, 0]
+    values = images.images
     if len(ids) < len(values) or (np.diff(ids) != 1).any():
         ways = "fewer images (data.limit, data.per_class), smaller ones (data.height, data.width)"
         check_fits("copies of the chosen images", len(ids) * values[:1].nbytes, ways)
@@ -224,58 +236,43 @@ def _taken(images: ImageSet, numbers: ImageSet) -> ImageSet:
     return replace(numbers, images=values)
 
 
-def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
-    copies = 0 if recipe.deformations is None else recipe.deformations.copies
-    if copies == 0:
+def with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
+    """Return training images, and after them the deformed copies that a recipe asks for."""
+    if recipe.deformations is None or recipe.deformations.copies == 0:
         return training
-    n, nbytes = len(training), training.images.nbytes
+    copies = recipe.deformations.copies
+    n = len(training)
     ways = "fewer copies (deformations.copies), fewer or smaller images (data.limit, data.height)"
-    check_fits("deformed copies", nbytes * (copies + 1), ways)
+    check_fits("deformed copies", training.images.nbytes * (copies + 1), ways)
     images = np.empty((n * (copies + 1), *training.images.shape[1:]), training.images.dtype)
     images[:n] = training.images
-    assert recipe.deformations is not None
     augmentation = recipe.deformations.build()
-    _write_copies(training.images, augmentation, recipe.seed, 0, images[n:], jobs)
+    copies_of(training.images, augmentation, recipe.seed, 0, copies, jobs, images[n:])
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 
 
-def deformed_copies(
-    images: np.ndarray, recipe: Recipe, first: int, n: int, jobs: int = 1
-) -> np.ndarray:
-    """Return copies of images, (n · images, …), deformed as the recipe says."""
-    assert recipe.deformations is not None
-    return copies_of(images, recipe.deformations.build(), recipe.seed, first, n, jobs)
-
-
 def copies_of(
-    images: np.ndarray, augmentation: Augmentation, seed: int, first: int, n: int, jobs: int = 1
-) -> np.ndarray:
-    """Return n copies of images from the ``first`` on, (n · images, …)."""
-    out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
-    _write_copies(images, augmentation, seed, first, out, jobs)
-    return out
-
-
-def _write_copies(
     images: np.ndarray,
     augmentation: Augmentation,
     seed: int,
     first: int,
-    out: np.ndarray,
-    jobs: int,
-) -> None:
-    """Write as many copies of images as there is room for."""
-    n = len(out) // max(1, len(images))
+    n: int,
+    jobs: int = 1,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return n copies of images from the ``first`` on, (n · images, …)."""
+    if out is None:
+        out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
     # Copies of at most so many images at a time, whatever their size.
     batch = min(4096, max(64, _COPIED_BYTES // max(1, images[:1].nbytes)))
+    made = augmented_copies(images, augmentation, n, seed, batch, first, jobs)
     with stage("deforming", len(out)) as advance:
-        for copy, rows, copies in augmented_copies(
-            images, augmentation, n, seed, batch, first, jobs
-        ):
+        for copy, rows, copies in made:
             start = (copy - first) * len(images)
             out[start + rows.start : start + rows.stop] = copies
             advance(len(copies))
+    return out
 
 
 def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPictures:
@@ -291,13 +288,10 @@ def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPicture
 
 
 def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
-    """Return which training images do not train: a fraction of each class, with their copies."""
-    # Equal images count as copies, but for those in storage. The mask shows where others may stop
-    # early; it is empty where the recipe has no early exit.
-    n = images.n_originals if images.stored is None else len(images.stored)
-    mask = np.zeros(n, bool)
-    if recipe.early_exit is not None:
-        fraction = recipe.early_exit.fraction
-        groups = groups_of_copies(images.originals) if images.stored is None else None
-        mask = stratified_mask(images.pictures.labels[:n], fraction, recipe.seed, groups)
-    return np.tile(mask, len(images.pictures) // n)
+    """Return which training images show where others may stop early, and do not train."""
+    # A fraction of each class, with their copies; equal images count as copies.
+    labels = images.training.labels[: images.n_originals]
+    fraction = recipe.early_exit.fraction
+    groups = groups_of_copies(images.originals)
+    mask = stratified_mask(labels, fraction, recipe.seed, groups)
+    return np.tile(mask, len(images.training) // images.n_originals)

@@ -9,12 +9,12 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.learners.class_weights import by_number
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 
 __all__ = ["learn_classifier", "make_learner"]
 
 
-def make_learner(run: Run) -> Any:
+def make_learner(run: TrainingRun) -> Any:
     """Return the recipe's learner, unfitted."""
     return run.recipe.learner.build(
         checkpoint=run.work / "rounds", n_jobs=run.jobs, random_state=run.recipe.seed

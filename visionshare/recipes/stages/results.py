@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,19 +15,16 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets.intake import as_rasters
 from visionshare.files.durable import write_text
 from visionshare.machine.system import peak_memory
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
 
-if TYPE_CHECKING:
-    from visionshare.reports.figures import CurvePoint
-
-__all__ = ["figures_of", "path_table", "write_learning_curve", "write_results"]
+__all__ = ["figures_of", "path_table", "write_results"]
 
 
 def figures_of(
-    run: Run, classifier: CompactClassifier, images: RunImages, evaluation: Evaluation
+    run: TrainingRun, classifier: CompactClassifier, images: RunImages, evaluation: Evaluation
 ) -> dict[str, Any]:
     """Return the figures of ``metrics.json``."""
     figures: dict[str, Any] = {
@@ -43,9 +39,7 @@ def figures_of(
         "parameters": classifier.n_parameters,
         "macs": classifier.macs,
         "nbytes": classifier.nbytes,
-        "seconds": dict(run.clock.seconds),
-        "processor_seconds": dict(run.clock.processor_seconds),
-        "peak_memory": peak_memory(),
+        **_used(run),
     }
     if len(images.test):
         counts = np.bincount(images.test.labels)
@@ -56,6 +50,15 @@ def figures_of(
     if evaluation.early_exit is not None:
         figures["early_exit"] = asdict(evaluation.early_exit)
     return figures
+
+
+def _used(run: TrainingRun) -> dict[str, Any]:
+    """Return what a run has used so far of the machine."""
+    return {
+        "seconds": dict(run.clock.seconds),
+        "processor_seconds": dict(run.clock.processor_seconds),
+        "peak_memory": peak_memory(),
+    }
 
 
 def path_table(classifier: CompactClassifier) -> str:
@@ -73,7 +76,7 @@ def path_table(classifier: CompactClassifier) -> str:
 
 
 def write_results(
-    run: Run,
+    run: TrainingRun,
     out: Path,
     classifier: CompactClassifier,
     images: RunImages,
@@ -85,39 +88,22 @@ def write_results(
     write_text(out / "path.csv", path_table(classifier))
     with run.clock("report"):
         _write_report(run, out, classifier, images, figures)
-    figures["seconds"] = dict(run.clock.seconds)
-    figures["processor_seconds"] = dict(run.clock.processor_seconds)
-    figures["peak_memory"] = peak_memory()
+    figures |= _used(run)
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures
 
 
-def write_learning_curve(
-    run: Run,
-    out: Path,
-    classifier: CompactClassifier,
-    images: RunImages,
-    figures: Mapping[str, Any],
-    points: Sequence[CurvePoint],
-) -> dict[str, Any]:
-    """Write report and figures once more, with a learning curve; return the figures."""
-    with_curve = {**figures, "learning_curve": [point._asdict() for point in points]}
-    _write_report(run, out, classifier, images, with_curve, points)
-    write_text(out / "metrics.json", json.dumps(with_curve, indent=2) + "\n")
-    return with_curve
-
-
 def _write_report(
-    run: Run,
+    run: TrainingRun,
     out: Path,
     classifier: CompactClassifier,
     images: RunImages,
-    figures: Mapping[str, Any],
-    points: Sequence[CurvePoint] = (),
+    figures: dict[str, Any],
 ) -> None:
     from visionshare.reports import Results, write_report
 
-    test, results = images.test, None
+    test = images.test
+    results = None
     if len(test):
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)
@@ -129,5 +115,4 @@ def _write_report(
         metrics=figures,
         settings=dict(as_settings(run.recipe)),
         examples=images.originals,
-        learning_curve=points,
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from visionshare.batch.mapping import Mapper
 from visionshare.datasets import ImageSet, Preprocessing, StoredPictures, survey_shards
 from visionshare.datasets.readers.labels import role_of
 from visionshare.datasets.readers.stored_arrays import is_zarr
@@ -22,7 +22,7 @@ from visionshare.machine.memory import check_fits
 
 __all__ = [
     "StoredImages",
-    "Survey",
+    "StoredSurvey",
     "check_stored",
     "names_storage",
     "split_files",
@@ -70,7 +70,7 @@ class StoredImages:
 
 
 @dataclass(frozen=True)
-class Survey:
+class StoredSurvey:
     """What a survey of storage has found."""
 
     stored: StoredPictures
@@ -79,31 +79,43 @@ class Survey:
     notes: tuple[str, ...]
 
 
-def survey_storage(data: Any, steps: Preprocessing, mapper: Any = None, jobs: int = 1) -> Survey:
+def survey_storage(data: Any, steps: Preprocessing, mapper: Mapper, jobs: int = 1) -> StoredSurvey:
     """Survey the files of a recipe's data, and read a sample and the test pictures."""
     train, test = split_files(data.source)
-    options: dict[str, Any] = {"skip_broken": data.skip_broken}
-    if mapper is not None:
-        options["mapper"] = mapper
-    size = (data.height, data.width)
-    stored = survey_shards(train, size, data.mode, steps, **options)
+
+    def surveyed(files: list[str]) -> StoredPictures:
+        return survey_shards(
+            files,
+            (data.height, data.width),
+            data.mode,
+            steps,
+            skip_broken=data.skip_broken,
+            mapper=mapper,
+        )
+
+    stored = surveyed(train)
     if len(stored.classes) < 2:
         raise DataError(f"{data.source}: one class; a classifier needs two at least")
     notes = [f"{stored.broken} pictures cannot be read"] if stored.broken else []
     notes += [f"left out: {why}" for why in stored.skipped]
     sample = _sample(stored, jobs)
     if not test:
-        return Survey(stored, sample, sample.subset(slice(0, 0)), tuple(notes))
-    tested = survey_shards(test, size, data.mode, steps, **options)
+        return StoredSurvey(stored, sample, sample.subset(slice(0, 0)), tuple(notes))
+    tested = surveyed(test)
     unknown = sorted(set(tested.classes) - set(stored.classes))
     if unknown:
         raise DataError(f"{test[0]}: the class {unknown[0]!r} does not train")
-    return Survey(stored, sample, _read(tested, stored.classes, sample, jobs), tuple(notes))
+    _check_room("test pictures", tested)
+    numbers = np.array([stored.classes.index(name) for name in tested.classes])
+    labels = numbers[tested.labels]
+    images = ImageSet(tested.images(jobs), labels, tuple(stored.classes), "test")
+    return StoredSurvey(stored, sample, images, tuple(notes))
 
 
 def check_stored(recipe: Any) -> None:
     """Check before any work that pictures of storage can train a recipe."""
-    data, needs = recipe.data, "not with pictures that stay in storage"
+    data = recipe.data
+    needs = "not with pictures that stay in storage"
     if data.height is None:
         raise RecipeError("data.height: pictures of storage need a size (--size 32)")
     for name in ("cut", "fonts", "classes", "per_class", "limit"):
@@ -113,9 +125,8 @@ def check_stored(recipe: Any) -> None:
         name = "held_out" if data.held_out else "test_fraction"
         accepted = 'whole files test, those with the word "test" in their names'
         raise RecipeError(f"data.{name}: {needs}; {accepted}")
-    for name in ("sources", "sparsify"):
-        if getattr(recipe, name) is not None:
-            raise RecipeError(f"{name}: {needs}")
+    if recipe.early_exit is not None:
+        raise RecipeError(f"early_exit: {needs}")
     if recipe.deformations is not None and recipe.deformations.copies:
         raise RecipeError(f"deformations.copies: {needs}; fine_tuning.deformed makes them there")
     if recipe.store.partitions is not None:
@@ -124,8 +135,10 @@ def check_stored(recipe: Any) -> None:
 
 def _sample(stored: StoredPictures, jobs: int) -> ImageSet:
     """Return some of the pictures, of a few files and of all classes of these."""
-    chosen = np.unique(np.linspace(0, len(stored.shards) - 1, 4).astype(int))
-    mask = np.isin(np.repeat(np.arange(len(stored.shards)), _sizes(stored)), chosen)
+    n = len(stored.shards)
+    chosen = np.unique(np.linspace(0, n - 1, 4).astype(int))
+    sizes = [len(shard.labels) for shard in stored.shards]
+    mask = np.isin(np.repeat(np.arange(n), sizes), chosen)
     labels = stored.labels
     if mask.sum() > _SAMPLE:
         rows = np.flatnonzero(mask)
@@ -135,19 +148,8 @@ def _sample(stored: StoredPictures, jobs: int) -> ImageSet:
     return ImageSet(some.images(jobs), some.labels, stored.classes, "training")
 
 
-def _read(stored: StoredPictures, classes: Sequence[str], sample: ImageSet, jobs: int) -> ImageSet:
-    """Return all pictures of some files, with the numbers of other classes."""
-    _check_room("test pictures", stored)
-    table = np.array([list(classes).index(name) for name in stored.classes])
-    return ImageSet(stored.images(jobs), table[stored.labels], tuple(classes), "test")
-
-
 def _check_room(what: str, stored: StoredPictures) -> None:
     height, width = stored.reading.size
     channels = 3 if stored.reading.mode == "color" else 1
     needed = 2.0 * len(stored) * height * width * channels
     check_fits(what, needed, "fewer test files, smaller images (data.height)")
-
-
-def _sizes(stored: StoredPictures) -> list[int]:
-    return [len(shard.labels) for shard in stored.shards]

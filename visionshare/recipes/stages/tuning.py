@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from visionshare.distributed.blocks import partition_bounds
 from visionshare.generators.layers.tuning import check_quantizable
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.machine.memory import check_fits
-from visionshare.recipes.run import Run
+from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.estimates import tuning_bytes
 from visionshare.recipes.stages.flash import check_flash, within_flash
@@ -47,58 +47,63 @@ def _settings(recipe: Recipe) -> FineTuning:
 
 
 def fine_tuned(
-    run: Run,
-    classifier: CompactClassifier,
-    images: RunImages,
-    teacher: CompactClassifier | None = None,
+    run: TrainingRun, classifier: CompactClassifier, images: RunImages
 ) -> CompactClassifier:
     """Return the classifier after the epochs that the recipe asks for."""
-    recipe, training = run.recipe, images.training
+    recipe = run.recipe
     if recipe.fine_tuning is None:
         return classifier
     settings = _settings(recipe)
-    classifier = within_flash(recipe, settings, classifier, training.images)
-    options: dict[str, Any] = {"teacher": teacher, "n_jobs": run.jobs, "client": run.client}
-    options["checkpoint"] = run.work / "epochs"
-    deformed = recipe.fine_tuning.deformed
-    needed = tuning_bytes(classifier, settings, training.images, deformed)
-    ways = "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)"
-    check_fits("fine-tuning", needed, ways)
+    classifier = within_flash(recipe, settings, classifier, images.training.images)
+    check_fits(
+        "fine-tuning",
+        tuning_bytes(classifier, settings, images.training.images, recipe.fine_tuning.deformed),
+        "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)",
+    )
     seen, truth = _seen(run, images, settings)
-    return check_flash(recipe, fine_tune(classifier, seen, truth, settings, **options))
+    tuned = fine_tune(
+        classifier,
+        seen,
+        truth,
+        settings,
+        n_jobs=run.jobs,
+        client=run.client,
+        checkpoint=run.work / "epochs",
+    )
+    return check_flash(recipe, tuned)
 
 
-def _seen(run: Run, images: RunImages, settings: FineTuning) -> tuple[Any, Any]:
+def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[Any, Any]:
     """Return the images of the epochs and their classes: of all, or of each part where some are."""
-    deformed, stored = run.recipe.fine_tuning.deformed, images.stored
     names = np.asarray(images.training.classes)
-    if stored is not None:
-        groups = stored.grouped(_parts(run, settings))
-        files = [StoredImages(group, _threads(run)) for group in groups]
-        seen: list[Any] = [
-            _Copies.of(run, part).part(i) if deformed else part for i, part in enumerate(files)
-        ]
-        return seen, [names[group.labels] for group in groups]
-    # Copies that trained the search are not those of the epochs.
-    pictures = images.originals if deformed else images.training.images
-    truth = names[images.training.labels[: len(pictures)]]
+    is_deformed = run.recipe.fine_tuning.deformed
+    parts: list[Any]
+    if images.stored is not None:
+        groups = images.stored.grouped(_parts(run, settings))
+        parts = [StoredImages(group, _threads(run)) for group in groups]
+        truth = [names[group.labels] for group in groups]
+    else:
+        # Copies that trained the search are not those of the epochs.
+        pictures = images.originals if is_deformed else images.training.images
+        labels = names[images.training.labels[: len(pictures)]]
+        n = _parts(run, settings) if run.in_partitions else 1
+        bounds = pairwise(partition_bounds(len(pictures), n).tolist())
+        rows = [slice(first, last) for first, last in bounds]
+        parts = [pictures[part] for part in rows]
+        truth = [labels[part] for part in rows]
+    if is_deformed:
+        parts = [_Copies.of(run, part, number) for number, part in enumerate(parts)]
     if not run.in_partitions:
-        return (_Copies.of(run, pictures) if deformed else pictures), truth
-    bounds = partition_bounds(len(pictures), _parts(run, settings))
-    parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-    seen = [
-        _Copies.of(run, pictures[rows]).part(i) if deformed else pictures[rows]
-        for i, rows in enumerate(parts)
-    ]
-    return seen, [truth[rows] for rows in parts]
+        return parts[0], truth[0]
+    return parts, truth
 
 
-def _threads(run: Run) -> int:
+def _threads(run: TrainingRun) -> int:
     """Return the threads of whoever has a part: of this process, or of a worker."""
     return run.jobs if run.client is None else min(run.client.nthreads().values())
 
 
-def _parts(run: Run, settings: FineTuning) -> int:
+def _parts(run: TrainingRun, settings: FineTuning) -> int:
     """Return in how many parts a step's images are: few enough to have some images each."""
     partitions = run.recipe.store.partitions
     most = max(1, settings.batch // _PART_OF_STEP)
@@ -116,17 +121,15 @@ class _Copies:
     n_jobs: int
 
     @classmethod
-    def of(cls, run: Run, images: np.ndarray | StoredImages) -> _Copies:
-        """Return the copies of a run's images."""
-        settings = run.recipe.deformations
-        return cls(images, settings.build(), run.recipe.seed, settings.copies, _threads(run))
-
-    def part(self, number: int) -> _Copies:
-        """Return the copies of a part; those of the first are drawn as without parts."""
-        return replace(self, seed=self.seed + (number << _SEED_BITS))
+    def of(cls, run: TrainingRun, images: np.ndarray | StoredImages, number: int) -> _Copies:
+        """Return the copies of a part of a run's images; the first are drawn as without parts."""
+        deformations = run.recipe.deformations
+        seed = run.recipe.seed + (number << _SEED_BITS)
+        return cls(images, deformations.build(), seed, deformations.copies, _threads(run))
 
     def __call__(self, epoch: int) -> np.ndarray:
         """Return the copies of an epoch."""
-        n, images = self.first + epoch, self.images
-        images = images(epoch) if isinstance(images, StoredImages) else images
-        return copies_of(images, self.augmentation, self.seed, n, 1, self.n_jobs)
+        images = self.images
+        if isinstance(images, StoredImages):
+            images = images(epoch)
+        return copies_of(images, self.augmentation, self.seed, self.first + epoch, 1, self.n_jobs)

@@ -88,13 +88,21 @@ class Learned(NamedTuple):
     classifier: CompactClassifier | None
     seconds: float
     choosing: float = 0.0
-    problem: InputError | MemoryLimitError | None = None
+    # The error's class and arguments: Dask cannot unpickle every error.
+    problem: tuple[Any, ...] | None = None
+
+    @property
+    def error(self) -> InputError | MemoryLimitError:
+        """Why there is no classifier."""
+        assert self.problem is not None
+        make, arguments = self.problem
+        error: InputError | MemoryLimitError = make(*arguments)
+        return error
 
     def result(self) -> CompactClassifier:
         """Return the classifier; raise why there is none."""
         if self.classifier is None:
-            assert self.problem is not None
-            raise self.problem
+            raise self.error
         return self.classifier
 
 
@@ -224,7 +232,7 @@ def _learn_member(learner: ProposalLearner, task: tuple[Proposal, int, int]) -> 
     try:
         return learner.member(*task)
     except (InputError, MemoryLimitError) as problem:
-        return Learned(None, time.perf_counter() - begun, problem=problem)
+        return Learned(None, time.perf_counter() - begun, problem=problem.__reduce__()[:2])
 
 
 class Trials:
@@ -283,8 +291,7 @@ class Trials:
                 found = next(learned)
                 self._write(proposal, epochs, found)
             if found.classifier is None:
-                assert found.problem is not None
-                yield found.problem
+                yield found.error
                 continue
             # 3) compare
             trial = self.measure(proposal, found.classifier)

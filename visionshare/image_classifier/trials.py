@@ -232,7 +232,8 @@ def _learn_member(learner: ProposalLearner, task: tuple[Proposal, int, int]) -> 
     try:
         return learner.member(*task)
     except (InputError, MemoryLimitError) as problem:
-        return Learned(None, time.perf_counter() - begun, problem=problem.__reduce__()[:2])
+        made = tuple(problem.__reduce__()[:2])
+        return Learned(None, time.perf_counter() - begun, problem=made)
 
 
 class Trials:

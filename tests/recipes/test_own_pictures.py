@@ -110,7 +110,7 @@ def test_broken_pictures_are_named_with_a_way_out(tmp_path):
     with pytest.raises(DataError, match=r"1 of 121 pictures.*broken\.png.*--skip-broken"):
         quick(tmp_path / "d", tmp_path / "out")
     result, _ = quick(tmp_path / "d", tmp_path / "out", skip_broken=True)
-    assert any("a broken picture is left out" in note for note in result.metrics["notes"])
+    assert any("1 broken picture is left out" in note for note in result.metrics["notes"])
 
 
 def test_sources_that_are_learned_see_no_test_image(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.datasets.placement import Box
+
 CENTERS = ("box", "mass")
 
 
@@ -25,35 +27,41 @@ def box_size(
     return (height, width), scale
 
 
-def on_canvas(picture: np.ndarray, size: tuple[int, int], center: str = "box") -> np.ndarray:
-    """Return a picture in the middle of a black canvas."""
-    top, bottom, left, right = canvas_place(picture, size, center)
-    canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
-    canvas[top:bottom, left:right] = picture
-    return canvas
-
-
-def canvas_place(
+def on_canvas(
     picture: np.ndarray, size: tuple[int, int], center: str = "box"
-) -> tuple[int, int, int, int]:
-    """Return where :func:`on_canvas` lays a picture."""
-    # First and last row, first and last column. The last ones are exclusive.
+) -> tuple[np.ndarray, Box]:
+    """Return a picture in the middle of a black canvas, and its box there."""
     height, width = picture.shape[:2]
-    y, x = (size[0] - height) // 2, (size[1] - width) // 2
     if center == "mass":
-        y, x = _mass_offsets(picture, size)
-    return y, y + height, x, x + width
+        y, x = _mass_offsets(to_gray(picture).astype(np.float64), size)
+    else:
+        y = (size[0] - height) // 2
+        x = (size[1] - width) // 2
+    canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
+    canvas[y : y + height, x : x + width] = picture
+    return canvas, (y, y + height, x, x + width)
 
 
-def _mass_offsets(picture: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
+def _mass_offsets(weights: np.ndarray, size: tuple[int, int]) -> list[int]:
     """Return where a picture must begin for its center of mass to be in the canvas's middle."""
-    weights = to_gray(picture).astype(np.float64)
+    if not weights.any():
+        weights = np.ones_like(weights)
     total = weights.sum()
-    if total == 0:
-        weights, total = np.ones_like(weights), float(weights.size)
     offsets = []
     for axis, side in enumerate(size):
         length = weights.shape[axis]
         mean = float(weights.sum(axis=1 - axis) @ np.arange(length) / total)
         offsets.append(min(max(round((side - 1) / 2 - mean), 0), side - length))
-    return offsets[0], offsets[1]
+    return offsets
+
+
+def border_of(gray: np.ndarray) -> np.ndarray:
+    """Return the values of a picture's border; corners count once."""
+    return np.concatenate([gray[0], gray[-1], gray[1:-1, 0], gray[1:-1, -1]])
+
+
+def box_of(mask: np.ndarray) -> Box:
+    """Return the smallest box of what is marked."""
+    rows = np.flatnonzero(mask.any(axis=1))
+    cols = np.flatnonzero(mask.any(axis=0))
+    return int(rows[0]), int(rows[-1]) + 1, int(cols[0]), int(cols[-1]) + 1

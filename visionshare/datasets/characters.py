@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.datasets.canvas import box_size, canvas_place, on_canvas
+from visionshare.datasets.canvas import box_of, box_size, on_canvas
 from visionshare.datasets.placement import Placement
 
 # Ink fainter than this is not stretched to full white.
@@ -18,8 +18,15 @@ _NEIGHBORHOOD = np.ones((3, 3), np.uint8)
 
 def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Return a character cut to its box: its ink light on black, without neighbors in the box."""
-    alone, _ = _cut(darkness, mask)
-    return alone
+    import cv2
+
+    if not mask.any():
+        return np.zeros((1, 1), np.uint8)
+    top, bottom, left, right = box_of(mask)
+    # One pixel around the mask is still edge, not neighbor.
+    inside = np.ascontiguousarray(mask[top:bottom, left:right], np.uint8)
+    near = cv2.dilate(inside, _NEIGHBORHOOD)
+    return np.asarray(darkness[top:bottom, left:right] * near)
 
 
 def normalize_character(
@@ -30,35 +37,31 @@ def normalize_character(
     center: str = "box",
 ) -> np.ndarray:
     """Return a character as classifiers see it: its ink alone, light on black, centered."""
-    # Its proportions are kept; its values are scaled so that the upper quartile of its ink is
-    # 255.
     return place_character(darkness, mask, size, margin, center)[0]
 
 
 def place_character(
-    darkness: np.ndarray,
-    mask: np.ndarray,
-    size: tuple[int, int] = (28, 28),
-    margin: int = 3,
-    center: str = "box",
+    darkness: np.ndarray, mask: np.ndarray, size: tuple[int, int], margin: int, center: str
 ) -> tuple[np.ndarray, Placement]:
     """Return what :func:`normalize_character` does, and where the character lies in it."""
     import cv2
 
-    values, inside = _cut(darkness, mask)
-    if not inside.any():
+    if not mask.any():
         height, width = mask.shape
         whole = Placement((0, height, 0, width), (0, size[0], 0, size[1]))
         return np.zeros(size, np.uint8), whole
+    values = ink_alone(darkness, mask)
+    part = box_of(mask)
+    # Proportions are kept; the upper quartile of the ink becomes 255.
+    inside = mask[part[0] : part[1], part[2] : part[3]]
     lightest = max(_MIN_LIGHTEST, float(np.percentile(values[inside], 75)))
     (height, width), scale = box_size(values.shape, size, margin)
     # Means of areas where it shrinks; interpolated where it grows.
     interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    shrunk = cv2.resize(values, (width, height), interpolation=interpolation).astype(np.float32)
-    white = np.minimum(np.round(shrunk * (255 / lightest)), 255).astype(np.uint8)
-    rows, cols = _box(mask)
-    part = (rows.start, rows.stop, cols.start, cols.stop)
-    return on_canvas(white, size, center), Placement(part, canvas_place(white, size, center))
+    resized = cv2.resize(values, (width, height), interpolation=interpolation).astype(np.float32)
+    white = np.minimum(np.round(resized * (255 / lightest)), 255).astype(np.uint8)
+    raster, place = on_canvas(white, size, center)
+    return raster, Placement(part, place)
 
 
 def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
@@ -69,25 +72,6 @@ def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
     if n <= 2:
         return mask
     areas = stats[:, cv2.CC_STAT_AREA].copy()
+    # The ground is no piece.
     areas[0] = 0
-    kept: np.ndarray = (areas * ratio >= areas.max())[labels]
-    return kept
-
-
-def _cut(darkness: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a character's darkness without neighbors and its mask, both cut to its box."""
-    import cv2
-
-    if not mask.any():
-        return np.zeros((1, 1), np.uint8), np.zeros((1, 1), bool)
-    box = _box(mask)
-    inside = mask[box]
-    # One pixel around the mask is still edge, not neighbor.
-    near = cv2.dilate(np.ascontiguousarray(inside, np.uint8), _NEIGHBORHOOD)
-    return darkness[box] * near, inside
-
-
-def _box(mask: np.ndarray) -> tuple[slice, slice]:
-    """Return the smallest box that holds all of a mask, which is not empty."""
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)
+    return np.asarray((areas * ratio >= areas.max())[labels])

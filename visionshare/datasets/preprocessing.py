@@ -9,22 +9,37 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.canvas import CENTERS, box_size, canvas_place, on_canvas, to_gray
+from visionshare.datasets.canvas import (
+    CENTERS,
+    border_of,
+    box_of,
+    box_size,
+    on_canvas,
+    to_gray,
+)
 from visionshare.datasets.characters import (
     ink_alone,
     normalize_character,
     place_character,
     without_specks,
 )
+from visionshare.datasets.checks import check_choice
 from visionshare.datasets.ink import find_ink
 from visionshare.datasets.placement import Box, Placement
 from visionshare.datasets.whole_preparation import WholeSteps, prepared, whole_threshold
 from visionshare.errors import InputError
 
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
-GROUNDS = ("ink", "black", "white")
 FITS = ("resize", "center", "box", "character")
-_ARITHMETICS = ("float", "whole")
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "polarity": POLARITIES,
+    "fit": FITS,
+    "center": CENTERS,
+    "ground": ("ink", "black", "white"),
+    "arithmetic": ("float", "whole"),
+    "contrast": (True, False),
+    "crop": (True, False),
+}
 _MAX_SIDE = 4096
 
 
@@ -107,16 +122,8 @@ class Preprocessing:
     values: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS), ("ground", GROUNDS),
-            ("arithmetic", _ARITHMETICS),
-        ):  # fmt: skip
-            given = getattr(self, name)
-            if not isinstance(given, str) or given not in known:
-                raise InputError(name, given, ", ".join(map(repr, known)))
-        for name in ("contrast", "crop"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, getattr(self, name), "True or False")
+        for name, known in _CHOICES.items():
+            check_choice(name, getattr(self, name), known)
         if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold < 1:
             raise InputError("threshold", self.threshold, "a number between 0 and 1")
         is_share = type(self.margin) is float and 0 <= self.margin < 0.5
@@ -357,9 +364,8 @@ class Preprocessing:
         if size is None:
             raster = ink_alone(ink.darkness, mask)
             height, width = raster.shape
-            top, left = (int(mask.any(axis=1 - axis).argmax()) for axis in (0, 1))
-            place = (0, height, 0, width)
-            placement = Placement((top, top + height, left, left + width), place)
+            part = box_of(mask) if mask.any() else (0, 1, 0, 1)
+            placement = Placement(part, (0, height, 0, width))
         else:
             margin = self.margin_in(size)
             raster, placement = place_character(ink.darkness, mask, size, margin, self.center)
@@ -382,10 +388,8 @@ class Preprocessing:
         if self.crop:
             level = paper + self.threshold * (lightest - paper)
             # The lightest is ink, whatever rounding makes of a threshold next to 1.
-            ink = (gray > level) | (gray == lightest)
-            rows, columns = (_extent(ink, axis) for axis in (0, 1))
-            picture = picture[rows, columns]
-            part = (rows.start, rows.stop, columns.start, columns.stop)
+            part = box_of((gray > level) | (gray == lightest))
+            picture = picture[part[0] : part[1], part[2] : part[3]]
         if self.contrast:
             # Every value there is, once: pictures have millions of pixels.
             steps = (np.arange(256) - paper) * 255 / (lightest - paper)
@@ -403,7 +407,7 @@ class Preprocessing:
         if self.fit == "center" and scale > 1:
             box, scale = (picture.shape[0], picture.shape[1]), 1.0
         resized = _resized(picture, box, smooth=scale > 1)
-        return on_canvas(resized, size, self.center), canvas_place(resized, size, self.center)
+        return on_canvas(resized, size, self.center)
 
 
 # What `visionshare read` does to characters, and what those rendered from fonts come through.
@@ -434,14 +438,7 @@ def _given_range(values: Any) -> tuple[float, float]:
 
 def _paper(gray: np.ndarray) -> float:
     """Return the median of the border."""
-    sides = (gray[0], gray[-1], gray[1:-1, 0], gray[1:-1, -1])
-    return float(np.median(np.concatenate(sides)))
-
-
-def _extent(marked: np.ndarray, axis: int) -> slice:
-    """Return the indices along an axis from the first to the last that is marked."""
-    indices = np.flatnonzero(marked.any(axis=1 - axis))
-    return slice(int(indices[0]), int(indices[-1]) + 1)
+    return float(np.median(border_of(gray)))
 
 
 def _resized(picture: np.ndarray, size: tuple[int, int], smooth: bool = False) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.datasets.canvas import to_gray
+from visionshare.datasets.canvas import border_of, box_of, to_gray
 from visionshare.datasets.placement import Box
 
 #: A threshold is a whole number of 2^-16.
@@ -46,16 +46,23 @@ def prepared(
 
 def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, Box]:
     """Return what becomes of each value from 0 to 255, and the part that is kept."""
-    values, part = np.arange(256), (0, gray.shape[0], 0, gray.shape[1])
+    values = np.arange(256)
+    part = (0, gray.shape[0], 0, gray.shape[1])
     if steps.polarity == "as_is":
         return values.astype(np.uint8), part
     # Twice the paper: a median lies between two values.
-    paper, low, high = _twice_paper(gray), int(gray.min()), int(gray.max())
+    border = np.sort(border_of(gray))
+    n = len(border)
+    paper = int(border[(n - 1) // 2]) + int(border[n // 2])
+    low = int(gray.min())
+    high = int(gray.max())
     dark = steps.polarity == "dark_on_light"
     if steps.polarity == "automatic":
         dark = 2 * high - paper < paper - 2 * low
     if dark:
-        values, paper, high = 255 - values, 510 - paper, 255 - low
+        values = 255 - values
+        paper = 510 - paper
+        high = 255 - low
     span = 2 * high - paper
     if span <= 0:
         # Nothing but paper.
@@ -63,28 +70,12 @@ def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, B
     else:
         if steps.crop:
             above = ((2 * values - paper) << THRESHOLD_BITS) > steps.threshold * span
-            part = _extent((above | (values == high))[gray])
+            part = box_of((above | (values == high))[gray])
         if steps.contrast:
             stretched = (2 * values - paper) * 255
             # To the nearest, halves up.
             values = np.clip((2 * stretched + span) // (2 * span), 0, 255)
     return values.astype(np.uint8), part
-
-
-def _twice_paper(gray: np.ndarray) -> int:
-    """Return twice the median of the border; corners count once."""
-    border = np.sort(np.concatenate([gray[0], gray[-1], gray[1:-1, 0], gray[1:-1, -1]]))
-    n = len(border)
-    return int(border[(n - 1) // 2]) + int(border[n // 2])
-
-
-def _extent(marked: np.ndarray) -> Box:
-    """Return the smallest box of all that is marked."""
-    edges: list[int] = []
-    for axis in (1, 0):
-        indices = np.flatnonzero(marked.any(axis=axis))
-        edges += [int(indices[0]), int(indices[-1]) + 1]
-    return edges[0], edges[1], edges[2], edges[3]
 
 
 def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple[np.ndarray, Box]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from visionshare.datasets.canvas import to_gray
+from visionshare.datasets.canvas import border_of, box_of, to_gray
 from visionshare.datasets.decoding import decode_array, decode_image
 from visionshare.datasets.opening import open_picture
 from visionshare.datasets.pictures.reading import read_pictures
@@ -20,15 +20,25 @@ from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError, InputError
 
 Pictures: TypeAlias = "PictureSet | Sequence[np.ndarray | str | os.PathLike[str]] | np.ndarray"
-# Pictures that are looked at, drawn evenly; and sides of images that are proposed.
-_LOOKED_AT, _LARGEST, _SMALLEST = 200, 64, 16
+# Pictures that are looked at, drawn evenly.
+_LOOKED_AT = 200
+# Sides of images that are proposed; what is cut out gets at most the middle one.
+_LARGEST = 64
+_LARGEST_CUT = 32
+_SMALLEST = 16
 # Channels that differ by this much in a hundredth of the pixels are a color; pictures are in color
 # where a twentieth of them is.
-_CHROMA, _COLORED_PIXELS, _COLORED_PICTURES = 24, 0.01, 0.05
+_CHROMA = 24
+_COLORED_PIXELS = 0.01
+_COLORED_PICTURES = 0.05
 # Paper: so much of a border is near its median in most pictures, and so is this much of all pixels.
-_NEAR, _PAPER_BORDER, _PAPER_ALL, _MOST = 32, 0.75, 0.3, 0.8
+_NEAR = 32
+_PAPER_BORDER = 0.75
+_PAPER_ALL = 0.3
+_MOST = 0.8
 # Ink whose box fills less of the picture than this, or in different measure, is cut out.
-_SMALL_BOX, _SPREAD_BOX = 0.6, 0.35
+_SMALL_BOX = 0.6
+_SPREAD_BOX = 0.35
 _MARGIN = 0.125
 # Of each side of a picture so many pixels are looked at, at most.
 _SEEN = 512
@@ -84,14 +94,10 @@ class Preparation:
         """
         if not isinstance(pictures, PictureSet):
             given = pictures
-
-            def contents() -> Iterator[Content]:
-                return _some(given, len(given))
-
             labels = np.zeros(len(given), np.int64)
-            pictures = PictureSet("pictures", ("",), labels, None, contents)
-        read = read_pictures(pictures, self.size, self.mode, self.preprocessing, n_jobs=n_jobs)
-        return read.images
+            pictures = PictureSet("pictures", ("",), labels, None, lambda: _some(given, len(given)))
+        steps = self.preprocessing
+        return read_pictures(pictures, self.size, self.mode, steps, n_jobs=n_jobs).images
 
 
 @dataclass
@@ -101,11 +107,12 @@ class _Looks:
     sizes: list[tuple[int, int]] = field(default_factory=list)
     colored: list[bool] = field(default_factory=list)
     transparent: list[bool] = field(default_factory=list)
+    # Of those that are transparent: whether their ink is dark.
     dark_ink: list[bool] = field(default_factory=list)
     on_paper: list[bool] = field(default_factory=list)
+    # Of those on paper: whether the paper is light, and the share of the sides that ink fills.
     inverted: list[bool] = field(default_factory=list)
     boxes: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
 
 
 def propose_preparation(
@@ -166,28 +173,32 @@ def propose_preparation(
         raise InputError("max_side, n_pictures", (max_side, n_pictures), "numbers of at least 1")
     if size is not None and (len(size) != 2 or min(size) < 1):
         raise InputError("size", size, "a height and a width of at least 1")
-    looks, values = _Looks(), _set_range(pictures)
-    for data in _some(pictures, n_pictures):
-        _look(data, looks, values)
+    looks = _Looks()
+    if isinstance(pictures, PictureSet):
+        values = SetRange.of(pictures)
+    else:
+        values = SetRange(lambda: _some(pictures, len(pictures)))
+    problem = "there are none"
+    for content in _some(pictures, n_pictures):
+        try:
+            _look(content, looks, values)
+        except DataError as error:
+            problem = str(error)
     if not looks.sizes:
-        first = looks.errors[0] if looks.errors else "there are none"
-        raise DataError(f"no picture can be read: {first}")
-    known = np.array(looks.sizes) if sizes is None or len(sizes) == 0 else np.asarray(sizes)
-    mode, why_mode = _mode(looks, color)
+        raise DataError(f"no picture can be read: {problem}")
+    if sizes is None or len(sizes) == 0:
+        sizes = np.array(looks.sizes)
+    mode, why_mode = _mode(float(np.mean(looks.colored)), color)
     steps, kind, why_steps = _steps(looks)
     if values.values is not None:
         low, high = values.values
         steps = replace(steps, values=values.values)
         why_steps.append(f"made bytes: in files of floats or 32 bits {low:g} is 0, {high:g} is 255")
-    crops = steps.fit == "box"
-    made, why_size = _size(known, size, max_side, crops)
-    return Preparation(made, mode, steps, kind, (why_size, why_mode, *why_steps))
-
-
-def _set_range(pictures: Pictures) -> SetRange:
-    if isinstance(pictures, PictureSet):
-        return SetRange.of(pictures)
-    return SetRange(lambda: _some(pictures, len(pictures)))
+    if size is not None:
+        why_size = f"size {size[0]}×{size[1]} (height × width): as asked for"
+    else:
+        size, why_size = _proposed_size(np.asarray(sizes), max_side, steps.fit == "box")
+    return Preparation(size, mode, steps, kind, (why_size, why_mode, *why_steps))
 
 
 def _some(pictures: Pictures, n: int) -> Iterator[Content]:
@@ -202,57 +213,50 @@ def _some(pictures: Pictures, n: int) -> Iterator[Content]:
         return
     for i in drawn:
         data = pictures[int(i)]
-        array = isinstance(data, (np.ndarray, bytes))
-        yield Content(f"picture {i}", data if array else os.fspath(data))  # type: ignore[arg-type]
+        is_content = isinstance(data, (np.ndarray, bytes))
+        yield Content(f"picture {i}", data if is_content else os.fspath(data))  # type: ignore[arg-type]
 
 
 def _look(content: Content, looks: _Looks, values: SetRange) -> None:
-    """Note what a picture is like; nothing of one that cannot be read."""
-    data = content.data
-    try:
-        if isinstance(data, np.ndarray):
-            pixels = decode_array(data, "color")
-            transparent = data.ndim == 3 and data.shape[2] == 4
-            grounds = [pixels, pixels]
-            if transparent:
-                grounds = [decode_array(data, "color", Preprocessing(ground=g)) for g in _GROUNDS]
-        else:
-            picture = open_picture(data, name=content.name)
-            mode = picture.mode
-            transparent = mode in ("LA", "PA", "RGBA") or "transparency" in mode
-            steps = values.steps_for(picture, Preprocessing())
+    """Note what a picture is like."""
+    name, data = content
+    if isinstance(data, np.ndarray):
+        array = data
+        is_transparent = array.ndim == 3 and array.shape[2] == 4
 
-            def decoded(ground: str) -> np.ndarray:
-                return decode_image(picture, "color", replace(steps, ground=ground))
+        def decoded(ground: str) -> np.ndarray:
+            try:
+                return decode_array(array, "color", Preprocessing(ground=ground))
+            except DataError as error:
+                raise DataError(f"{name}: {error}") from None
+    else:
+        picture = open_picture(data, name=name)
+        mode = picture.mode
+        is_transparent = mode in ("LA", "PA", "RGBA") or "transparency" in mode
+        steps = values.steps_for(picture, Preprocessing())
 
-            pixels = decoded("ink")
-            grounds = [decoded(g) for g in _GROUNDS] if transparent else [pixels, pixels]
-    except DataError as error:
-        is_array = isinstance(data, np.ndarray)
-        looks.errors.append(f"{content.name}: {error}" if is_array else str(error))
-        return
+        def decoded(ground: str) -> np.ndarray:
+            return decode_image(picture, "color", replace(steps, ground=ground))
+
+    pixels = decoded("ink")
     looks.sizes.append((pixels.shape[0], pixels.shape[1]))
+    # Where white and black below differ, something is transparent indeed.
+    on_white = decoded("white") if is_transparent else pixels
+    is_seen_through = is_transparent and not np.array_equal(on_white, decoded("black"))
+    looks.transparent.append(is_seen_through)
+    if is_seen_through:
+        looks.dark_ink.append(np.array_equal(pixels, on_white))
     # What large pictures are like shows in a part of their pixels.
     step = -(-max(pixels.shape[:2]) // _SEEN)
     small = np.ascontiguousarray(pixels[::step, ::step])
-    channels = small.astype(np.int16)
-    chroma = channels.max(axis=2) - channels.min(axis=2)
+    chroma = small.max(axis=2) - small.min(axis=2)
     looks.colored.append(bool(np.mean(chroma > _CHROMA) > _COLORED_PIXELS))
-    # Where white and black below differ, something is transparent indeed.
-    see_through = transparent and not np.array_equal(grounds[0], grounds[1])
-    looks.transparent.append(see_through)
-    if see_through:
-        white = np.array_equal(pixels, grounds[0])
-        looks.dark_ink.append(white)
     _look_for_paper(to_gray(small), looks)
-
-
-_GROUNDS = ("white", "black")
 
 
 def _look_for_paper(gray: np.ndarray, looks: _Looks) -> None:
     values = gray.astype(np.int16)
-    border = np.concatenate([values[0], values[-1], values[1:-1, 0], values[1:-1, -1]])
+    border = border_of(values)
     paper = int(np.median(border))
     differs = np.abs(values - paper)
     on_paper = (
@@ -264,53 +268,47 @@ def _look_for_paper(gray: np.ndarray, looks: _Looks) -> None:
     if not on_paper:
         return
     looks.inverted.append(int(values.max()) - paper < paper - int(values.min()))
-    ink = differs > 0.3 * int(differs.max())
-    rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
-    height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
-    looks.boxes.append(max(height / gray.shape[0], width / gray.shape[1]))
+    top, bottom, left, right = box_of(differs > 0.3 * int(differs.max()))
+    height, width = gray.shape
+    looks.boxes.append(max((bottom - top) / height, (right - left) / width))
 
 
-def _mode(looks: _Looks, color: bool | None) -> tuple[str, str]:
-    share = float(np.mean(looks.colored))
+def _mode(share: float, color: bool | None) -> tuple[str, str]:
+    """Return "gray" or "color", and a sentence that says why."""
     if color is not None:
         mode = "color" if color else "gray"
         return mode, f"{mode}: as asked for"
     if share > _COLORED_PICTURES:
         return "color", f"color: {share:.0%} of the pictures have colors"
-    return "gray", "gray: the pictures have no colors" if share == 0 else (
-        f"gray: only {share:.0%} of the pictures have colors"
-    )
+    if share > 0:
+        return "gray", f"gray: only {share:.0%} of the pictures have colors"
+    return "gray", "gray: the pictures have no colors"
 
 
-def _size(
-    sizes: np.ndarray, given: tuple[int, int] | None, max_side: int, crops: bool
-) -> tuple[tuple[int, int], str]:
+def _proposed_size(sizes: np.ndarray, max_side: int, is_cut: bool) -> tuple[tuple[int, int], str]:
     """Return the size of the images, and a sentence that says where it comes from."""
-    if given is not None:
-        return given, f"size {given[0]}×{given[1]} (height × width): as asked for"
-    median = median_size(sizes)
-    equal = bool((sizes == sizes[0]).all())
-    (low, wide), (high, broad) = sizes.min(axis=0), sizes.max(axis=0)
-    what = (
-        "that of the pictures"
-        if equal
-        else f"the median of pictures of {low}×{wide} to {high}×{broad}"
-    )
-    size = median
-    if crops:
+    height, width = median_size(sizes)
+    why = "that of the pictures"
+    if not (sizes == sizes[0]).all():
+        (low, wide), (high, broad) = sizes.min(axis=0), sizes.max(axis=0)
+        why = f"the median of pictures of {low}×{wide} to {high}×{broad}"
+    longer = max(height, width)
+    if is_cut:
         # What is cut out has its own proportions: a square is as good for all.
-        side = min(max(_SMALLEST, round(0.75 * min(median))), 32, max_side)
-        size, what = (side, side), f"for what is cut out; {what}, {median[0]}×{median[1]}"
-        return size, f"size {side}×{side} (height × width): {what}"
-    factor = 1.0
-    if max(median) > max_side:
-        factor = max_side / max(median)
-        what += f", {median[0]}×{median[1]}, made smaller: their longer side is at most {max_side}"
-    elif max(median) < _SMALLEST:
-        factor = _SMALLEST / max(median)
-        what += f", {median[0]}×{median[1]}, made larger: their longer side is at least {_SMALLEST}"
-    height, width = (max(1, min(max_side, round(factor * side))) for side in size)
-    return (height, width), f"size {height}×{width} (height × width): {what}"
+        why = f"for what is cut out; {why}, {height}×{width}"
+        least = min(height, width)
+        height = width = min(max(_SMALLEST, round(0.75 * least)), _LARGEST_CUT, max_side)
+    elif not _SMALLEST <= longer <= max_side:
+        is_large = longer > max_side
+        to = max_side if is_large else _SMALLEST
+        how = f"smaller: their longer side is at most {to}"
+        if not is_large:
+            how = f"larger: their longer side is at least {to}"
+        why += f", {height}×{width}, made {how}"
+        height, width = (
+            max(1, min(max_side, round(to / longer * side))) for side in (height, width)
+        )
+    return (height, width), f"size {height}×{width} (height × width): {why}"
 
 
 def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
@@ -319,22 +317,23 @@ def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
     ground = "ink"
     if any(looks.transparent):
         # One ground for all: what differs between pictures should be the pictures.
-        dark = float(np.mean(looks.dark_ink))
-        ground = "white" if dark >= 0.5 else "black"
-        share = float(np.mean(looks.transparent))
+        is_dark = float(np.mean(looks.dark_ink)) >= 0.5
+        ground = "white" if is_dark else "black"
         reasons.append(
-            f"laid on {ground}: {share:.0%} of the pictures are transparent, and what they show is "
-            f"{'dark' if dark >= 0.5 else 'light'} in most"
+            f"laid on {ground}: {np.mean(looks.transparent):.0%} of the pictures are transparent, "
+            f"and what they show is {'dark' if is_dark else 'light'} in most"
         )
     if float(np.mean(looks.on_paper)) < _MOST:
         reasons.append("only resized: the pictures have no even border that would be paper")
         return Preprocessing(ground=ground), "photos", reasons
-    inverted = float(np.mean(looks.inverted))
     # Of ink it is known which way it is, even where nothing is changed: then it can be drawn too.
-    polarity = "automatic" if 0.02 < inverted < 0.98 else _fixed(inverted)
+    inverted = float(np.mean(looks.inverted))
+    polarity = "dark_on_light" if inverted > 0.5 else "light_on_dark"
+    if 0.02 < inverted < 0.98:
+        polarity = "automatic"
     low, middle, high = np.quantile(looks.boxes, (0.1, 0.5, 0.9))
-    crops = bool(middle < _SMALL_BOX or high - low > _SPREAD_BOX)
-    if crops:
+    is_cut = bool(middle < _SMALL_BOX or high - low > _SPREAD_BOX)
+    if is_cut:
         reasons.append(
             "cut to what stands out from the even border, and brought to a box: it fills "
             f"{low:.0%} to {high:.0%} of the pictures' sides"
@@ -343,15 +342,11 @@ def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
         reasons.append(f"made light on dark: {inverted:.0%} of the pictures are dark on light")
     elif polarity == "dark_on_light":
         reasons.append("made light on dark: the pictures are dark on light")
-    if not crops and polarity == "light_on_dark":
+    elif not is_cut:
         reasons.append("only resized: what stands out from the even border fills the pictures")
-    if not crops:
+    if not is_cut:
         return Preprocessing(polarity, ground=ground), "glyphs", reasons
     steps = Preprocessing(
         polarity, contrast=True, crop=True, fit="box", margin=_MARGIN, ground=ground
     )
     return steps, "glyphs", reasons
-
-
-def _fixed(inverted: float) -> str:
-    return "dark_on_light" if inverted > 0.5 else "light_on_dark"

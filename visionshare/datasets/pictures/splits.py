@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.datasets.copies import group_numbers
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
+from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
 from visionshare.datasets.readers.picture_set import PictureSet
@@ -55,52 +55,78 @@ def split_pictures(
     # pictures each time, one at least of each class that has two, and never a copy of a training
     # picture. Pictures named for validation never train; they test where none is named for
     # testing and no fraction is given.
-    if test_fraction is not None and not 0 <= test_fraction < 1:
-        raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
-    if test_fraction is not None and pictures.has_test:
-        accepted = f"none: {pictures.name} says itself which pictures test"
-        raise InputError("test_fraction", test_fraction, accepted)
-    roles = _roles(pictures, test_fraction is not None or validates)
-    chosen = None if roles is None or validates else roles != VALIDATION
+    if test_fraction is not None:
+        if not 0 <= test_fraction < 1:
+            raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
+        if pictures.has_test:
+            accepted = f"none: {pictures.name} says itself which pictures test"
+            raise InputError("test_fraction", test_fraction, accepted)
+    # 1) what each picture is for
+    roles = np.full(len(pictures), TRAIN) if pictures.roles is None else pictures.roles
+    if test_fraction is None and not validates and not pictures.has_test:
+        roles = np.where(roles == VALIDATION, TEST, roles)
+    chosen = None if validates else roles != VALIDATION
     read = read_pictures(
         pictures, size, mode, steps, chosen=chosen, skip_broken=skip_broken, n_jobs=n_jobs
     )
-    labels, notes = pictures.labels[read.numbers], list(pictures.notes)
+    roles = roles[read.numbers]
+    labels = pictures.labels[read.numbers]
     groups = group_numbers(read.digests)
-    fraction = TEST_FRACTION if test_fraction is None else test_fraction
+    validating = roles == VALIDATION
+    testing = roles == TEST
+    training = roles == TRAIN
+    notes = list(pictures.notes)
     n_leaked = 0
-    of_each = np.full(len(labels), TRAIN) if roles is None else roles[read.numbers]
-    validating = of_each == VALIDATION
-    if (of_each == TEST).any():
-        origin = GIVEN
-        testing, training = of_each == TEST, of_each == TRAIN
+    origin = GIVEN
+    # 2) the test pictures
+    if testing.any():
         leaked = testing & np.isin(groups, groups[training])
-        n_leaked = int(np.sum(leaked))
-        notes += _leak_notes(read, groups, leaked, training, int(testing.sum()))
+        n_leaked = int(leaked.sum())
+        if n_leaked:
+            one = int(np.flatnonzero(leaked)[0])
+            other = int(np.flatnonzero(training & (groups == groups[one]))[0])
+            notes.append(
+                f"{n_leaked} of {testing.sum()} test pictures are training pictures too, such as "
+                f"{read.names[one]} and {read.names[other]}: the test error is lower than it "
+                "should be"
+            )
     else:
-        testing = np.zeros(len(labels), bool)
-        testing[~validating] = held_out(labels[~validating], fraction, groups[~validating])
-        training = ~testing & ~validating
+        fraction = TEST_FRACTION if test_fraction is None else test_fraction
+        testing[training] = held_out(labels[training], fraction, groups[training])
         origin = HELD_OUT if testing.any() else NONE
-        notes += _fraction_notes(fraction, testing[~validating])
-    # A copy of a picture that trains or tests would not compare fairly.
+        if testing.any():
+            notes.append(
+                f"the pictures come without test pictures: {testing.sum()} of {training.sum()}, "
+                f"about {fraction:.0%} of each class, are kept aside and test"
+            )
+        else:
+            why = "no class has two different pictures" if fraction else "none were asked for"
+            notes.append(f"there are no test pictures ({why}): no test error is given")
+        training &= ~testing
+    # 3) a copy of a picture that trains or tests would not compare fairly
     validating &= ~np.isin(groups, groups[training | testing])
-    notes += _set_notes(pictures, labels, training, testing, groups)
-    notes += filter(None, [pages_sentence(read.left_out)])
-    if read.broken:
-        first = read.broken[0]
+    # 4) what a user should know
+    notes += _notes_of_copies(labels, groups, training)
+    tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
+    untested = list(compress(pictures.classes, ~tested))
+    if testing.any() and untested:
         notes.append(
-            f"a broken picture is left out: {first}"
-            if len(read.broken) == 1
-            else f"{len(read.broken)} broken pictures are left out, such as {first}"
+            f"{_count(len(untested), 'class has', 'classes have')} no test picture: "
+            f"{', '.join(untested[:5])}"
         )
+    if read.left_out:
+        notes.append(pages_sentence(read.left_out))
+    if read.broken:
+        n_broken = _count(len(read.broken), "broken picture is", "broken pictures are")
+        notes.append(f"{n_broken} left out, such as {read.broken[0]}")
+    # 5) the parts
     validation = read.images[validating]
     parts = _parted(read.images, training, testing)
-    classes, name = pictures.classes, pictures.name
+    names = read.short_names
 
     def part(images: np.ndarray, mask: np.ndarray) -> ImageSet:
-        names = tuple(compress(read.short_names, mask))
-        return ImageSet(images, labels[mask], classes, name, names)
+        chosen_names = tuple(compress(names, mask))
+        return ImageSet(images, labels[mask], pictures.classes, pictures.name, chosen_names)
 
     return SplitImages(
         part(parts[0], training),
@@ -123,20 +149,13 @@ def _values_of(pictures: PictureSet, images: np.ndarray) -> TrainingValues | Non
     return TrainingValues(low, high, "bytes" if (low, high) == BYTE else "other", arrays)
 
 
-def _roles(pictures: PictureSet, keeps_validation: bool) -> np.ndarray | None:
-    """Return what each picture is for: those for validation test where nothing else does."""
-    roles = pictures.roles
-    if roles is None or keeps_validation or pictures.has_test:
-        return roles
-    return np.where(roles == VALIDATION, TEST, roles)
-
-
 def _parted(
     images: np.ndarray, training: np.ndarray, testing: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return training and test images as parts of the array, which is put in order for that."""
     # Copies of both would take as much memory again.
-    test, rows = images[testing], np.flatnonzero(training)
+    test = images[testing]
+    rows = np.flatnonzero(training)
     for start in range(0, len(rows), _MOVED_AT_ONCE):
         part = rows[start : start + _MOVED_AT_ONCE]
         # Ascending rows move to the front: none is written over before it has moved.
@@ -150,73 +169,32 @@ def held_out(
     labels: np.ndarray, fraction: float, groups: np.ndarray | None = None, seed: int = _SEED
 ) -> np.ndarray:
     """Return a mask (n,) of a fraction of each class, one at least of each class that has two."""
-    mask = np.zeros(len(labels), bool)
-    if fraction == 0:
-        return mask
-    groups = np.arange(len(labels)) if groups is None else groups
+    if groups is None:
+        groups = np.arange(len(labels))
     # A group counts for the class of its first example.
     first_of_group, firsts = np.unique(groups, return_index=True)
-    rng, drawn = np.random.default_rng(seed), []
-    for label in np.unique(labels):
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for label in np.unique(labels) if fraction > 0 else ():
         members = rng.permutation(first_of_group[labels[firsts] == label])
         if len(members) >= 2:
             n = min(max(1, round(fraction * len(members))), len(members) - 1)
-            drawn.append(members[:n])
-    if drawn:
-        mask = np.isin(groups, np.concatenate(drawn))
-    return mask
+            drawn += members[:n].tolist()
+    return np.isin(groups, drawn)
 
 
-def _leak_notes(
-    read: ReadPictures, groups: np.ndarray, leaked: np.ndarray, training: np.ndarray, n_test: int
-) -> list[str]:
-    if not leaked.any():
-        return []
-    one = int(np.flatnonzero(leaked)[0])
-    other = int(np.flatnonzero(training & (groups == groups[one]))[0])
-    return [
-        f"{int(leaked.sum())} of {n_test} test pictures are training pictures too, such as "
-        f"{read.names[one]} and {read.names[other]}: the test error is lower than it should be"
-    ]
-
-
-def _fraction_notes(fraction: float, testing: np.ndarray) -> list[str]:
-    n = int(testing.sum())
-    if n:
-        return [
-            f"the pictures come without test pictures: {n} of {len(testing)}, about "
-            f"{fraction:.0%} of each class, are kept aside and test"
-        ]
-    why = "none were asked for" if fraction == 0 else "no class has two different pictures"
-    return [f"there are no test pictures ({why}): no test error is given"]
-
-
-def _set_notes(
-    pictures: PictureSet,
-    labels: np.ndarray,
-    training: np.ndarray,
-    testing: np.ndarray,
-    groups: np.ndarray,
-) -> list[str]:
+def _notes_of_copies(labels: np.ndarray, groups: np.ndarray, training: np.ndarray) -> list[str]:
     notes = []
     copies = int(training.sum()) - len(np.unique(groups[training]))
     if copies:
-        notes.append(
-            "a training picture is a copy of another"
-            if copies == 1
-            else f"{copies} training pictures are copies of others"
-        )
-    several = len(np.unique(np.stack([groups, labels]), axis=1).T) - len(np.unique(groups))
+        one = "training picture is a copy of another"
+        notes.append(_count(copies, one, "training pictures are copies of others"))
+    pairs = np.unique(np.stack([groups, labels]), axis=1)
+    several = pairs.shape[1] - len(np.unique(groups))
     if several:
-        notes.append(
-            "a picture stands in more than one class"
-            if several == 1
-            else f"{several} pictures stand in more than one class"
-        )
-    if testing.any():
-        tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
-        if untested := [c for c, seen in zip(pictures.classes, tested, strict=True) if not seen]:
-            shown = ", ".join(untested[:5])
-            have = "1 class has" if len(untested) == 1 else f"{len(untested)} classes have"
-            notes.append(f"{have} no test picture: {shown}")
+        notes.append(_count(several, "picture stands", "pictures stand") + " in several classes")
     return notes
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"

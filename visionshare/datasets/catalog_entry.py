@@ -29,7 +29,7 @@ class Split(_Strict):
     shape: tuple[int, ...]
 
 
-class Plate(_Strict):
+class TexturePlate(_Strict):
     """An image of one texture."""
 
     name: str
@@ -51,7 +51,7 @@ class DataSetInfo(_Strict):
     notes: str = ""
     files: tuple[CatalogFile, ...] = ()
     splits: dict[str, Split] = {}
-    plates: tuple[Plate, ...] = ()
+    plates: tuple[TexturePlate, ...] = ()
     test_fraction: float = 0.0
     value_range: tuple[float, float] = (0.0, 1.0)
     folder: str = ""

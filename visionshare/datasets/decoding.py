@@ -251,7 +251,8 @@ def decode_array(
     """Return the pixels of a picture that is an array, as :func:`decode_image` does of a file."""
     from PIL import Image
 
-    shape, dtype = pixels.shape, pixels.dtype
+    shape = pixels.shape
+    dtype = pixels.dtype
     is_picture = len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
     if not is_picture or 0 in shape or dtype not in (np.uint8, np.uint16):
         accepted = "bytes or uint16 of shape (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)"

@@ -94,7 +94,8 @@ def leads_up(folder: Path) -> bool:
     if not folder.is_symlink():
         return False
     try:
-        target, home = folder.resolve(), folder.parent.resolve()
+        target = folder.resolve()
+        home = folder.parent.resolve()
     except (OSError, RuntimeError):
         # Some versions of Python raise at a link to itself.
         return True
@@ -119,8 +120,10 @@ def read_images(
 
     shape = (len(paths), *size, 3) if mode == "color" else (len(paths), *size)
     check_fits("images", float(np.prod(shape)), _WAYS_OUT)
-    images, whole = np.empty(shape, np.uint8), np.ones(len(paths), bool)
-    steps, values = as_preprocessing(fit), SetRange.of_files(paths)
+    images = np.empty(shape, np.uint8)
+    whole = np.ones(len(paths), bool)
+    steps = as_preprocessing(fit)
+    values = SetRange.of_files(paths)
 
     def one(number: int) -> DataError | None:
         try:

@@ -22,12 +22,15 @@ def gray_of_frame(frame: np.ndarray, kind: str) -> np.ndarray:
         raise InputError("frame", given, f"rows of bytes, {FRAMES[kind]} a pixel")
     if kind == "gray":
         return frame
-    first, second = frame[:, 0::2], frame[:, 1::2]
+    first = frame[:, 0::2]
+    second = frame[:, 1::2]
     if kind in ("yuyv", "uyvy"):
         return first if kind == "yuyv" else second
     low, high = (first, second) if kind == "rgb565" else (second, first)
     value = low.astype(np.int64) | high.astype(np.int64) << 8
-    red, green, blue = value >> 11, value >> 5 & 63, value & 31
+    red = value >> 11
+    green = value >> 5 & 63
+    blue = value & 31
     # The highest bits again below the lowest: 31 becomes 255.
     colors = [red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2]
     return to_gray(np.stack(colors, axis=2).astype(np.uint8))

@@ -87,5 +87,6 @@ class ImageSet:
         new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
         kept = np.flatnonzero(new_labels[self.labels] >= 0)
         labels = new_labels[self.labels[kept]].astype(np.int64)
-        images, names = self.images[kept], self._names_of(kept)
+        images = self.images[kept]
+        names = self._names_of(kept)
         return replace(self, images=images, labels=labels, classes=tuple(classes), names=names)

@@ -71,8 +71,10 @@ def find_ink(gray: np.ndarray, light_on_dark: bool | None = None) -> Ink:
     nothing = Ink(np.zeros(gray.shape, bool), np.zeros(gray.shape, np.uint8), light_on_dark)
     if below.all() or not below.any():
         return nothing
-    ink, paper = float(flat[below].mean()), float(np.median(flat[~below]))
-    contrast, difference = paper - ink, float(dark[~below].mean()) - float(dark[below].mean())
+    ink = float(flat[below].mean())
+    paper = float(np.median(flat[~below]))
+    contrast = paper - ink
+    difference = float(dark[~below].mean()) - float(dark[below].mean())
     if contrast < _MIN_CONTRAST or difference < _MIN_DIFFERENCE:
         return nothing
     threshold = sauvola_threshold(flat, r=contrast / 2)

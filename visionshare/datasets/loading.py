@@ -77,7 +77,8 @@ def load_images(
         plates = read_plates(path, mode or "gray")
         return replace(texture_patches(plates, split, cut, path.name), split=split)
     if not os.path.exists(path):
-        known, kind = list_datasets(catalog), "folder, file or data set"
+        known = list_datasets(catalog)
+        kind = "folder, file or data set"
         raise DataError(nothing_named(source, kind, known, LISTED_DATASETS))
     pictures = find_pictures(path)
     chosen = None

@@ -37,7 +37,9 @@ class OpenedPicture:
     """A picture whose structure was read, and no pixel."""
 
     def __init__(self, name: str, container: Container, max_pixels: int) -> None:
-        self.name, self.container, self.max_pixels = name, container, max_pixels
+        self.name = name
+        self.container = container
+        self.max_pixels = max_pixels
         if container.size is not None:
             self._check_size(*container.size)
 

@@ -378,10 +378,12 @@ class Preprocessing:
         part = (0, picture.shape[0], 0, picture.shape[1])
         gray = to_gray(picture)
         if self._is_dark_on_light(gray):
-            picture, gray = 255 - picture, 255 - gray
+            picture = 255 - picture
+            gray = 255 - gray
         if not (self.contrast or self.crop):
             return picture, part
-        paper, lightest = _paper(gray), float(gray.max())
+        paper = _paper(gray)
+        lightest = float(gray.max())
         if lightest <= paper:
             # Nothing but paper.
             return (np.zeros_like(picture) if self.contrast else picture), part
@@ -405,7 +407,8 @@ class Preprocessing:
             return _resized(picture, size), whole
         box, scale = box_size(picture.shape, size, self.margin_in(size))
         if self.fit == "center" and scale > 1:
-            box, scale = (picture.shape[0], picture.shape[1]), 1.0
+            box = (picture.shape[0], picture.shape[1])
+            scale = 1.0
         resized = _resized(picture, box, smooth=scale > 1)
         return on_canvas(resized, size, self.center)
 

@@ -45,7 +45,8 @@ def stratified_mask(
         raise InputError("fraction", fraction, "a number from 0 to 1")
     if groups is not None:
         return _mask_of_groups(labels, fraction, seed, groups)
-    rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
+    rng = np.random.default_rng(seed)
+    drawn = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
         drawn[members[: round(fraction * len(members))]] = True

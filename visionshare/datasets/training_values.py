@@ -11,13 +11,15 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-BYTE, _FRACTION = (0.0, 255.0), (0.0, 1.0)
+BYTE = (0.0, 255.0)
+_FRACTION = (0.0, 1.0)
 _KINDS = ("bytes", "whole", "other")
 _ARRAYS = ("pictures", "rasters", "numbers")
 #: Floats up to it may be fractions that something has overshot.
 OVERSHOT = 2.0
 # Values that reach less than this part of the training range, or more than so many times it.
-_TOO_DARK, _TOO_BRIGHT = 1 / 16, 2.0
+_TOO_DARK = 1 / 16
+_TOO_BRIGHT = 2.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class TrainingValues:
 
     def _warn(self, arrays: Sequence[np.ndarray], highest: float) -> None:
         lowest = min((float(array.min()) for array in arrays), default=0.0)
-        reach, known = max(highest, -lowest), max(self.high, -self.low)
+        reach = max(highest, -lowest)
+        known = max(self.high, -self.low)
         if self.arrays == "numbers":
             # Features take bytes for fractions of 255.
             known /= 255 if self.kind == "bytes" else 1

@@ -79,7 +79,9 @@ def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, B
 
 
 def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple[np.ndarray, Box]:
-    (height, width), box, smooth = part.shape[:2], size, False
+    (height, width) = part.shape[:2]
+    box = size
+    smooth = False
     if steps.fit != "resize":
         rows, cols = (side - 2 * steps.margin for side in size)
         # The side that is short of room says how much larger all becomes.
@@ -89,7 +91,8 @@ def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple
         if steps.fit == "center" and smooth:
             box = height, width
     raster = _smooth(part, box) if smooth else _means(part, box)
-    y, x = (size[0] - box[0]) // 2, (size[1] - box[1]) // 2
+    y = (size[0] - box[0]) // 2
+    x = (size[1] - box[1]) // 2
     if steps.center == "mass":
         y, x = _by_mass(to_gray(raster), size)
     canvas = np.zeros((*size, *part.shape[2:]), np.uint8)
@@ -99,7 +102,8 @@ def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple
 
 def _means(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return pixels that are means of what they cover, or copies of the nearest."""
-    sums, count = part.astype(np.int64), 1
+    sums = part.astype(np.int64)
+    count = 1
     counts = []
     for axis, n in enumerate(size):
         begins, ends = _windows(part.shape[axis], n)
@@ -123,7 +127,8 @@ def _windows(side: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 def _smooth(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return pixels between those of a smaller picture, in proportion to their nearness."""
     rows, cols = (_between(part.shape[axis], size[axis]) for axis in (0, 1))
-    values, more = part.astype(np.int64), (1,) * (part.ndim - 2)
+    values = part.astype(np.int64)
+    more = (1,) * (part.ndim - 2)
     share = cols.share.reshape(-1, *more)
     lines = (_PLACES - share) * values[:, cols.first] + share * values[:, cols.second]
     share = rows.share.reshape(-1, 1, *more)
@@ -152,7 +157,8 @@ def _by_mass(gray: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
     weights = gray.astype(np.int64)
     if not weights.any():
         weights = np.ones_like(weights)
-    total, places = int(weights.sum()), []
+    total = int(weights.sum())
+    places = []
     for axis, side in enumerate(size):
         length = weights.shape[axis]
         moment = int(weights.sum(axis=1 - axis) @ np.arange(length))

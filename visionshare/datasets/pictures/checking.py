@@ -10,12 +10,17 @@ import numpy as np
 from visionshare.datasets.notices import pages_sentence
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
-from visionshare.datasets.pictures.survey import Survey, median_size, survey_pictures
+from visionshare.datasets.pictures.survey import Headers, median_size, survey_pictures
 from visionshare.datasets.readers.picture_set import PictureSet
 
-# Of a contact sheet: pictures of a class, classes, sides of a picture, width of a row's name.
-_PER_CLASS, _CLASSES, _TILE, _NAME = 12, 40, 64, 130
-_GAP, _LINE = 4, 14
+# Of a contact sheet: pictures of a class, classes, and pixels of a picture's longer side, of a
+# row's name, between pictures and of a line of text.
+_PER_CLASS = 12
+_CLASSES = 40
+_TILE = 64
+_NAME = 130
+_GAP = 4
+_LINE = 14
 # Classes of fewer training pictures are named: one or none of so few is kept aside to test.
 _FEW = 10
 
@@ -38,7 +43,7 @@ class PictureCheck:
     has_test: bool
     has_validation: bool
     classes: tuple[ClassCounts, ...]
-    survey: Survey
+    survey: Headers
     preparation: Preparation
     broken: tuple[str, ...]
     copies: tuple[tuple[str, ...], ...]
@@ -69,60 +74,51 @@ def check_pictures(
     )
     labels = pictures.labels[read.numbers]
     roles = np.zeros(len(pictures), np.int64) if pictures.roles is None else pictures.roles
-    kept = roles[read.numbers]
+    roles = roles[read.numbers]
+    # 1) pictures of each class
+    table = np.zeros((len(pictures.classes), 3), np.int64)
+    np.add.at(table, (labels, roles), 1)
+    counts = [
+        ClassCounts(name, *map(int, row)) for name, row in zip(pictures.classes, table, strict=True)
+    ]
+    # 2) equal pictures
     groups: dict[bytes, list[int]] = {}
     for position, digest in enumerate(read.digests):
         groups.setdefault(digest, []).append(position)
-    copies = [members for members in groups.values() if len(members) > 1]
-
-    def named(chosen: Sequence[list[int]]) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(read.names[i] for i in members) for members in chosen)
-
-    counts = _counts(pictures.classes, labels, kept)
-    return PictureCheck(
-        len(pictures),
-        pictures.has_test,
-        pictures.n_validation > 0,
-        counts,
-        survey,
-        made,
-        tuple(read.broken),
-        named(copies),
-        named([m for m in copies if len(set(kept[m].tolist())) > 1]),
-        named([m for m in copies if len(set(labels[m].tolist())) > 1]),
-        (*pictures.notes, *filter(None, [pages_sentence(read.left_out)]), *_shortages(counts)),
-        read.images,
-        labels,
-    )
-
-
-def _counts(
-    classes: Sequence[str], labels: np.ndarray, roles: np.ndarray
-) -> tuple[ClassCounts, ...]:
-    table = np.zeros((len(classes), 3), np.int64)
-    np.add.at(table, (labels, roles), 1)
-    return tuple(
-        ClassCounts(name, *map(int, row)) for name, row in zip(classes, table, strict=True)
-    )
-
-
-def _shortages(counts: Sequence[ClassCounts]) -> list[str]:
-    """Return what there is too little of, in sentences."""
-    said = []
+    copies = []
+    leaked = []
+    ambiguous = []
+    for members in groups.values():
+        names = tuple(read.names[i] for i in members)
+        if len(members) > 1:
+            copies.append(names)
+        if len(set(roles[members].tolist())) > 1:
+            leaked.append(names)
+        if len(set(labels[members].tolist())) > 1:
+            ambiguous.append(names)
+    # 3) what else a user should know
+    notes = list(pictures.notes)
+    if read.left_out:
+        notes.append(pages_sentence(read.left_out))
     if len(counts) < 2:
-        said.append("one class: a classifier needs two at least")
+        notes.append("one class: a classifier needs two at least")
     few = [f"{entry.name} ({entry.train})" for entry in counts if entry.train < _FEW]
     if few:
         more = f" and {len(few) - _FEW} more" if len(few) > _FEW else ""
-        said.append(f"fewer than {_FEW} pictures to train on: {', '.join(few[:_FEW])}{more}")
-    return said
+        notes.append(f"fewer than {_FEW} pictures to train on: {', '.join(few[:_FEW])}{more}")
+    return PictureCheck(
+        len(pictures), pictures.has_test, pictures.n_validation > 0, tuple(counts), survey, made,
+        tuple(read.broken), tuple(copies), tuple(leaked), tuple(ambiguous), tuple(notes),
+        read.images, labels,
+    )  # fmt: skip
 
 
 def describe_sizes(sizes: np.ndarray) -> str:
     """Return the sizes of pictures in words."""
     if len(sizes) == 0:
         return "none"
-    low, high = sizes.min(axis=0), sizes.max(axis=0)
+    low = sizes.min(axis=0)
+    high = sizes.max(axis=0)
     if (low == high).all():
         return f"{low[0]}×{low[1]}"
     height, width = median_size(sizes)

@@ -290,7 +290,8 @@ def _proposed_size(sizes: np.ndarray, max_side: int, is_cut: bool) -> tuple[tupl
     height, width = median_size(sizes)
     why = "that of the pictures"
     if not (sizes == sizes[0]).all():
-        (low, wide), (high, broad) = sizes.min(axis=0), sizes.max(axis=0)
+        (low, wide) = sizes.min(axis=0)
+        (high, broad) = sizes.max(axis=0)
         why = f"the median of pictures of {low}×{wide} to {high}×{broad}"
     longer = max(height, width)
     if is_cut:

@@ -18,7 +18,9 @@ from visionshare.datasets.training_values import BYTE, TrainingValues
 from visionshare.errors import InputError
 
 # Where test images come from.
-GIVEN, HELD_OUT, NONE = "given", "held out", "none"
+GIVEN = "given"
+HELD_OUT = "held out"
+NONE = "none"
 TEST_FRACTION = 0.2
 # The part that is kept aside is the same for every seed of a recipe.
 _SEED = 0

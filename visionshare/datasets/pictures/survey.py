@@ -15,7 +15,7 @@ from visionshare.machine.resources import resolve_jobs
 
 
 @dataclass(frozen=True)
-class Survey:
+class Headers:
     """Headers of pictures."""
 
     sizes: np.ndarray
@@ -24,7 +24,7 @@ class Survey:
     broken: dict[int, str]
 
 
-def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Survey:
+def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Headers:
     """Return what the headers of pictures tell."""
     sizes: list[tuple[int, int]] = []
     modes: Counter[str] = Counter()
@@ -40,7 +40,7 @@ def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Survey:
                 sizes.append((height, width))
                 modes[mode] += 1
                 formats[kind] += 1
-    return Survey(np.array(sizes, np.int64).reshape(-1, 2), modes, formats, broken)
+    return Headers(np.array(sizes, np.int64).reshape(-1, 2), modes, formats, broken)
 
 
 def _header(content: Content) -> tuple[int, int, str, str] | DataError:
@@ -73,7 +73,8 @@ def common_size(pictures: PictureSet) -> tuple[int, int] | None:
         return None
     if (sizes == sizes[0]).all():
         return int(sizes[0, 0]), int(sizes[0, 1])
-    (low, wide), (height, width) = sizes.min(axis=0), sizes.max(axis=0)
+    (low, wide) = sizes.min(axis=0)
+    (height, width) = sizes.max(axis=0)
     median = "×".join(map(str, median_size(sizes)))
     raise DataError(
         f"{pictures.name}: pictures of {low}×{wide} to {height}×{width} pixels; give a size, such "

@@ -16,7 +16,9 @@ from visionshare.datasets.readers.labels import TRAIN
 from visionshare.datasets.readers.picture_set import Content, Data, PictureSet
 from visionshare.errors import DataError
 
-_FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
+_FRACTIONS = (0.0, 1.0)
+_BYTE = (0.0, 255.0)
+_DEEP = (0.0, 65535.0)
 #: Ranges that mean the same in every file; others are those of the values that a file holds.
 KNOWN_RANGES = (_FRACTIONS, _BYTE, _DEEP)
 # Values that are looked at or scaled together.
@@ -35,7 +37,8 @@ def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     if not filled or filled[0].dtype == np.uint8:
         return _BYTE
     limits = [_limits(array) for array in filled]
-    low, high = min(low for low, _ in limits), max(high for _, high in limits)
+    low = min(low for low, _ in limits)
+    high = max(high for _, high in limits)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise DataError(f"{name}: images with values that are NaN or infinite")
     if filled[0].dtype == np.uint16 and high > 255:

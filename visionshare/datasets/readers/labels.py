@@ -10,7 +10,9 @@ from visionshare.class_labels import in_order, quoted
 from visionshare.errors import DataError
 
 #: What a picture is for, as its source says.
-TRAIN, TEST, VALIDATION = 0, 1, 2
+TRAIN = 0
+TEST = 1
+VALIDATION = 2
 _MAX_CLASSES = 50_000
 _ROLES = {
     "train": ("train", "training"),

@@ -69,6 +69,8 @@ class PictureSet:
             n_bytes += len(content.data) if isinstance(content.data, bytes) else 0
             if len(waiting) == _BATCH or n_bytes >= _BATCH_BYTES:
                 yield numbers, waiting
-                numbers, waiting, n_bytes = [], [], 0
+                numbers = []
+                waiting = []
+                n_bytes = 0
         if waiting:
             yield numbers, waiting

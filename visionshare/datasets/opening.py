@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
+from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.containers.container import TURNED, Container, orientation_of
 from visionshare.datasets.containers.formats import Format, format_of, readable_formats
 from visionshare.errors import DataError
@@ -102,7 +103,7 @@ class OpenedPicture:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Make a DataError of what goes wrong inside of the block."""
-        with _quiet, _errors(self.name):
+        with _quiet, file_errors(self.name, "an image"):
             yield
 
     def _check_size(self, width: int, height: int) -> None:
@@ -128,7 +129,7 @@ def open_picture(
         return source
     if name is None:
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
-    with _errors(name):
+    with file_errors(name, "an image"):
         data = _bytes_of(source, name)
         found = format_of(data)
         readable = readable_formats()
@@ -146,7 +147,7 @@ def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> b
         with open(source, "rb") as file:
             data = _read(file)
     else:
-        # What cannot be wound back is read from where it is.
+        # A file that cannot be wound back is read from where it is.
         with suppress(AttributeError, OSError):
             source.seek(0)
         data = _read(source)
@@ -169,17 +170,6 @@ def _why_not(found: Format | None, readable: tuple[Format, ...]) -> str:
         return f"{found.name} needs {found.needs}"
     accepted = ", ".join(format_.name for format_ in readable)
     return f"unknown format; accepted: {accepted}"
-
-
-@contextmanager
-def _errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:  # decoders raise anything for broken files
-        line = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{name}: cannot be read as an image ({line})") from None
 
 
 class _Quiet:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from visionshare.datasets import load_images
 from visionshare.datasets.readers.labels import label_names
 from visionshare.datasets.readers.stored_arrays import read_rows, row_blocks
 from visionshare.datasets.shards import survey_shards
@@ -32,6 +33,15 @@ def test_a_chunk_that_does_not_fit_is_not_read(zarr, tmp_path):
     (block,) = row_blocks(str(tmp_path / "a.zarr"))
     with pytest.raises(MemoryLimitError, match="smaller chunks"):
         read_rows(block)
+
+
+def test_a_group_is_a_source_as_files_are(zarr, tmp_path):
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    group.create_array("images", data=np.arange(32, dtype=np.uint8).reshape(2, 4, 4))
+    group.create_array("labels", data=np.array([7, 3]))
+    found = load_images(tmp_path / "a.zarr")
+    assert (found.classes, found.labels.tolist()) == (("3", "7"), [1, 0])
+    assert_array_equal(found.images.ravel(), np.arange(32))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import GaborBank
 from visionshare.generators.gabor.spectra import prefers_spectra
+from visionshare.generators.gabor.tuning import tunable
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
@@ -58,3 +59,17 @@ def test_bits_depend_on_nothing_else():
 
 def test_every_rule_of_a_family():
     check_family(GaborBank(9, pooling="mean", step=2), rng.random((6, 48, 50, 3), np.float32))
+
+
+@pytest.mark.parametrize("pooling", ["sum", "mean", "max"])
+@pytest.mark.parametrize("border", ["cut", "inside"])
+def test_gradients_are_those_of_products(pooling, border, monkeypatch):
+    options = {"border": border, "zero_mean": border == "inside", "phases": True}
+    family = GaborBank(5, pooling=pooling, step=2, **options).fit(IMAGES)
+    features = tunable(family)
+    values, seen = features.forward(IMAGES)
+    G = rng.normal(size=values.shape)
+    (found,) = features.backward(IMAGES, values, seen, G)
+    monkeypatch.setattr("visionshare.generators.gabor.spectra._WORTH_IT", 1 << 62)
+    (expected,) = features.backward(IMAGES, values, seen, G)
+    assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())

@@ -15,7 +15,7 @@ from numba import njit
 from visionshare.generators.gabor.values import gabor_values
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["Filters", "prefers_spectra", "spectral_responses"]
+__all__ = ["Filters", "prefers_spectra", "spectral_gradients", "spectral_responses"]
 
 # Multiply-accumulates of a filter and an image by products of matrices from which on the
 # frequency domain is faster; measured at sides of 16 to 112.
@@ -160,6 +160,45 @@ def pool_positions(responses: np.ndarray, rows: int, columns: int, largest: bool
     return pooled
 
 
+@njit(cache=True, nogil=True)
+def _signs(responses: np.ndarray, g: float, largest: bool, out: np.ndarray) -> None:
+    """Write the derivative of g · pooled absolute responses in each response."""
+    # out: (rows, columns of positions), the first ones of a plane of zeros
+    best = 0.0
+    best_y = -1
+    best_x = -1
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            value = responses[y, x]
+            out[y, x] = 0.0 if largest else g * np.sign(value)
+            if abs(value) > best:
+                best = abs(value)
+                best_y = y
+                best_x = x
+    if largest and best_y >= 0:
+        out[best_y, best_x] = g * np.sign(responses[best_y, best_x])
+
+
+@njit(cache=True, nogil=True)
+def _add_correlation(
+    image: np.ndarray, positions: np.ndarray, step: int, width: int, out: np.ndarray
+) -> None:
+    """Add the spectrum of Σ_p s_p x(p + u) over positions p, which lie ``step`` apart."""
+    # image, out: (rows, width // 2 + 1); positions: (rows // step, width // step // 2 + 1)
+    small_rows = positions.shape[0]
+    small_width = width // step
+    for y in range(out.shape[0]):
+        row = y % small_rows
+        mirrored = (small_rows - row) % small_rows
+        for x in range(out.shape[1]):
+            # The spectrum of values step pixels apart repeats itself.
+            column = x % small_width
+            if column < positions.shape[1]:
+                out[y, x] += image[y, x] * positions[row, column].conjugate()
+            else:
+                out[y, x] += image[y, x] * positions[mirrored, small_width - column]
+
+
 def prefers_spectra(axes: tuple[np.ndarray, np.ndarray], width: int, reach: np.ndarray) -> Any:
     """Return for each reach whether the frequency domain is cheaper than products of matrices."""
     # It depends on nothing else: a column has the same bits in every batch.
@@ -223,3 +262,58 @@ def _pooled(plane: Plane, image: np.ndarray, spectra: np.ndarray, largest: bool)
         # 3) pool
         pooled[number] = pool_positions(responses, *plane.count, largest)
     return pooled
+
+
+def spectral_gradients(
+    images: np.ndarray,
+    bank: Filters,
+    axes: tuple[np.ndarray, np.ndarray],
+    largest: bool,
+    weights: np.ndarray,
+) -> list[np.ndarray]:
+    """Return the gradients of Σ_ki weights_ki · feature_ki in the values of each filter."""
+    # images: (n, H, W), float32; weights: (k, n); an array of the size of its taps per filter
+    size = (images.shape[1], images.shape[2])
+    planes = [plane_of(size, axes, bank.step, int(reach)) for reach in bank.reach]
+    gradients: list[np.ndarray] = [np.empty(0)] * len(planes)
+    for plane in sorted(set(planes), key=lambda plane: plane.small):
+        own = [number for number, other in enumerate(planes) if other == plane]
+        taps = [bank.taps(number, size) for number in own]
+        spectra = [filter_spectrum(plane, values) for values in taps]
+        sums = _correlations(plane, images, spectra, largest, weights[own])
+        for number, values, total in zip(own, taps, sums, strict=True):
+            gradients[number] = _around_origin(plane, total, values.shape)
+    return gradients
+
+
+def _correlations(
+    plane: Plane, images: np.ndarray, spectra: list[np.ndarray], largest: bool, weights: np.ndarray
+) -> np.ndarray:
+    """Return the spectra of the gradients in filters' values, summed over images, complex128."""
+    from scipy.fft import irfft2, rfft2
+
+    sums = np.zeros((len(spectra), *plane.spectrum_shape), np.complex128)
+    folded = np.empty((plane.small[0], plane.small[1] // 2 + 1), np.complex64)
+    derivatives = np.zeros(plane.small, np.float32)
+    rows, columns = plane.count
+    for i, image in enumerate(images):
+        seen = image_spectrum(plane, image)
+        for k, spectrum in enumerate(spectra):
+            # 1) the responses at all positions, and the derivatives in them
+            fold(seen, spectrum, plane.step, plane.size[1], folded)
+            responses = irfft2(folded, plane.small)
+            _signs(responses, weights[k, i], largest, derivatives[:rows, :columns])
+            # 2) the pixels that each value of the filter met, weighted with these
+            _add_correlation(seen, rfft2(derivatives), plane.step, plane.size[1], sums[k])
+    return sums
+
+
+def _around_origin(plane: Plane, spectrum: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the values around the origin of what a spectrum is of, (rows, columns)."""
+    from scipy.fft import irfft2
+
+    whole = irfft2(spectrum, plane.size)
+    rows = np.arange(shape[0]) - shape[0] // 2
+    columns = np.arange(shape[1]) - shape[1] // 2
+    values: np.ndarray = whole[np.ix_(rows % plane.size[0], columns % plane.size[1])]
+    return values

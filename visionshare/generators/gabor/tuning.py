@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.gabor.slopes import gabor_slopes
+from visionshare.generators.gabor.spectra import Filters, prefers_spectra, spectral_gradients
 from visionshare.generators.gabor.values import gray_of
 from visionshare.generators.inputs import flattened
 from visionshare.machine.resources import run_blocks, single_threaded_blas
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from visionshare.generators.gabor.family import GaborBank
 
 __all__ = ["TunableFilters", "tunable"]
+
+_Axes = tuple[np.ndarray, np.ndarray]
 
 # Filters whose gradients are computed together.
 _FILTERS = 4
@@ -63,16 +67,27 @@ class TunableFilters:
         reach = family._reach(np.arange(family.n_features_))
         slopes = np.empty((len(reach), 5))
         weights = np.ascontiguousarray(G.T, np.float32)
-        for filters, (ys, xs) in family._by_positions(reach):
+        for filters, axes in family._by_positions(reach):
             if family.pooling == "mean":
-                weights[filters] *= np.float32(1 / (len(ys) * len(xs)))
+                weights[filters] *= np.float32(1 / (len(axes[0]) * len(axes[1])))
+            spectral = prefers_spectra(axes, family._size[1], reach[filters])
+            spectral &= family.positions is None
 
-            def block(start: int, stop: int, filters: Any = filters, at: Any = (ys, xs)) -> None:
-                ids = filters[start:stop]
+            def by_spectra(ids: np.ndarray, axes: _Axes = axes) -> None:
+                bank = Filters(family.filters_[ids], reach[ids], family.step, family.zero_mean)
+                largest = family.pooling == "max"
+                gradients = spectral_gradients(gray, bank, axes, largest, weights[ids])
+                for j, of_taps in zip(ids, gradients, strict=True):
+                    one = slice(j, j + 1)
+                    slopes[one] = gabor_slopes(
+                        family.filters_[one], of_taps[None], reach[one], family.zero_mean
+                    )
+
+            def by_products(ids: np.ndarray, axes: _Axes = axes) -> None:
                 taps = family._values(ids, reach[ids])
                 of_taps = np.zeros(taps.shape)
                 value_gradients(
-                    columns, taps, reach[ids], *family._size, *at, family.pooling == "max",
+                    columns, taps, reach[ids], *family._size, *axes, family.pooling == "max",
                     weights[ids], of_taps,
                 )  # fmt: skip
                 slopes[ids] = gabor_slopes(
@@ -80,7 +95,8 @@ class TunableFilters:
                 )
 
             with single_threaded_blas():
-                run_blocks(block, len(filters), _FILTERS, n_jobs)
+                _in_blocks(by_spectra, filters[spectral], n_jobs)
+                _in_blocks(by_products, filters[~spectral], n_jobs)
         slopes *= (1, self._length, 1, 1, _PHASE)
         return [slopes[:, : self.parameters[0].shape[1]].astype(np.float32)]
 
@@ -102,3 +118,8 @@ class TunableFilters:
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""
         return self._family.at(self._family.filters_.copy())
+
+
+def _in_blocks(function: Callable[[np.ndarray], None], ids: np.ndarray, n_jobs: int) -> None:
+    """Call a function with a few filters at a time, on threads."""
+    run_blocks(lambda start, stop: function(ids[start:stop]), len(ids), _FILTERS, n_jobs)

@@ -30,9 +30,16 @@ from visionshare.generators.layers.units.kernels import units_forward
 __all__ = ["Chain", "chain_of", "forward_block", "is_compiled"]
 
 (
-    _DESLANT, _CHANNELS, _TEMPLATES, _UNITS, _DEPTHWISE, _RESIDUAL, _INTEGER_DESLANT,
-    _INTEGER_CELLS, _INTEGER_UNITS,
-) = range(9)  # fmt: skip
+    _DESLANT,
+    _CHANNELS,
+    _TEMPLATES,
+    _UNITS,
+    _DEPTHWISE,
+    _RESIDUAL,
+    _INTEGER_DESLANT,
+    _INTEGER_CELLS,
+    _INTEGER_UNITS,
+) = range(9)
 _NUMBERS = {
     "deslant": _DESLANT,
     "channels": _CHANNELS,
@@ -153,14 +160,16 @@ def forward_block(
 
 @njit(cache=True, nogil=True)
 def _load(image: np.ndarray, buffer: np.ndarray) -> None:
-    image, buffer = borrowed(image), borrowed(buffer)
+    image = borrowed(image)
+    buffer = borrowed(buffer)
     for j in range(image.shape[0]):
         buffer[j] = np.float32(image[j])
 
 
 @njit(cache=True, nogil=True)
 def _load_bytes(image: np.ndarray, unit: np.float32, buffer: np.ndarray) -> None:
-    image, buffer = borrowed(image), borrowed(buffer)
+    image = borrowed(image)
+    buffer = borrowed(buffer)
     for j in range(image.shape[0]):
         if unit == 1:
             value = min(max(np.float32(image[j]), np.float32(0)), np.float32(1))
@@ -178,9 +187,13 @@ def _integer_layer(
     work: np.ndarray,
     y: np.ndarray,
 ) -> None:
-    x, y, ints = borrowed(x), borrowed(y), borrowed(ints)
-    wholes, work = borrowed(wholes), borrowed(work)
-    of_layer, weights = ints[step[_INTS] :], wholes[step[_WEIGHTS] :]
+    x = borrowed(x)
+    y = borrowed(y)
+    ints = borrowed(ints)
+    wholes = borrowed(wholes)
+    work = borrowed(work)
+    of_layer = ints[step[_INTS] :]
+    weights = wholes[step[_WEIGHTS] :]
     if step[_KIND] == _INTEGER_DESLANT:
         slant_forward(x, of_layer, y)
     elif step[_KIND] == _INTEGER_CELLS:
@@ -201,9 +214,15 @@ def _layer(
     places: np.ndarray,
 ) -> np.float32:
     """Compute one layer; return what its output's values have to be multiplied with."""
-    x, y, places = borrowed(x), borrowed(y), borrowed(places)
-    ints, floats, work = borrowed(ints), borrowed(floats), borrowed(work)
-    of_layer, weights, own = ints[step[_INTS] :], floats[step[_WEIGHTS] :], work[step[_WORK] :]
+    x = borrowed(x)
+    y = borrowed(y)
+    places = borrowed(places)
+    ints = borrowed(ints)
+    floats = borrowed(floats)
+    work = borrowed(work)
+    of_layer = ints[step[_INTS] :]
+    weights = floats[step[_WEIGHTS] :]
+    own = work[step[_WORK] :]
     kind = step[_KIND]
     if kind == _DESLANT:
         deslant_forward(x, np.float32(0 if scale == 1 else 0.5), of_layer, y)

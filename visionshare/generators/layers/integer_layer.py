@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes", "weighted_values", "whole_vector"]
 
 # Sums have 32 bits; larger shifts leave nothing of them.
-_LARGEST_SUM, _LARGEST_SHIFT = 2**31 - 1, 30
+_LARGEST_SUM = 2**31 - 1
+_LARGEST_SHIFT = 30
 _LARGEST_TABLE = 2**26
 _LARGEST_SIDE = 65536
 

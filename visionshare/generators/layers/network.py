@@ -143,7 +143,9 @@ class Network(FeatureFamily):
             fitted.append(unfitted_copy(layer).fit(inputs, y, rng))
             inputs = self._computed(raster, fitted)
         made = Network.of(fitted, _whole_places(fitted[-1]), self.image_shape_)
-        self.layers_, self.places_, self.n_features_ = fitted, made.places_, made.n_features_
+        self.layers_ = fitted
+        self.places_ = made.places_
+        self.n_features_ = made.n_features_
         self._forget()
         return self
 
@@ -236,8 +238,10 @@ class Network(FeatureFamily):
         """
         image = np.asarray(image)
         raster = check_images(image[None], self.image_shape_)
-        places, rest = self.places_, np.zeros(len(weights))
-        layers, of_outputs = list(self.layers_), np.asarray(weights, np.float64)
+        places = self.places_
+        rest = np.zeros(len(weights))
+        layers = list(self.layers_)
+        of_outputs = np.asarray(weights, np.float64)
         # 1) go back through units: sums of units are sums of their inputs
         while len(layers) > 1 and isinstance(layers[-1], UnitLayer):
             units = layers[-1]
@@ -248,7 +252,8 @@ class Network(FeatureFamily):
             of_outputs, added = units.shares(values, spread)
             rest = rest + added
             places = _whole_places(layers[-1])
-            of_outputs, numbers = of_outputs[:, places], None
+            of_outputs = of_outputs[:, places]
+            numbers = None
         # 2) what is left are features of the image, or of what the layers before make of it
         network = Network.of(layers, places, self.image_shape_)
         last = layers[-1]
@@ -312,7 +317,8 @@ class Network(FeatureFamily):
         network = self
         if any(layer.reads_some_channels for layer in self.layers_[1:]):
             # What these features do not need of the layers before is not computed.
-            network, ids = self.take(ids), np.arange(len(ids))
+            network = self.take(ids)
+            ids = np.arange(len(ids))
         return network._shared_macs + network.layers_[-1].macs(network.places_[ids])
 
     @property
@@ -336,7 +342,8 @@ class Network(FeatureFamily):
         lines = []
         for number, layer in enumerate(self.layers_):
             outputs = self.places_ if number == len(self.layers_) - 1 else None
-            macs, held = layer.macs(outputs), layer.n_parameters
+            macs = layer.macs(outputs)
+            held = layer.n_parameters
             line = LayerSummary(layer.kind, layer.out_shape, layer.n_templates, held, macs)
             lines.append(line)
         return lines
@@ -366,7 +373,8 @@ class Network(FeatureFamily):
             if smaller.layer.out_shape[2] > len(channels):
                 break
             layers[number + 1] = layers[number + 1].take_channels(channels)
-            layers[number], channels = smaller.layer, smaller.channels
+            layers[number] = smaller.layer
+            channels = smaller.channels
         return Network.of(layers, last.outputs, self.image_shape_)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -437,7 +445,8 @@ class Network(FeatureFamily):
 def with_units(family: FeatureFamily, units: UnitLayer) -> Network:
     """Return a network with a last layer of units."""
     if isinstance(family, Network):
-        layers, places = list(family.layers_), family.places_
+        layers = list(family.layers_)
+        places = family.places_
     else:
         layers = [FeatureLayer(raster_shape(family.image_shape_), family)]
         places = np.arange(family.n_features_)

@@ -25,7 +25,8 @@ def emit(network: Network, graph: Graph) -> str:
         graph.pixel = "float32"
     try:
         for layer in network.layers_:
-            graph.images, graph.shape = values, layer.in_shape
+            graph.images = values
+            graph.shape = layer.in_shape
             values = layer.to_onnx(values, graph)
             if not layer.keeps_bytes:
                 graph.pixel = "float32"

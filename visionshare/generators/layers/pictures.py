@@ -33,7 +33,9 @@ from visionshare.generators.strongest import (
 __all__ = ["pictures"]
 
 # Inputs of a unit that are shown, images in a mean, and units that are shown.
-_INPUTS, _IN_MEAN, _UNITS = 4, 25, 20
+_INPUTS = 4
+_IN_MEAN = 25
+_UNITS = 20
 
 
 def pictures(network: Network, seen: Seen) -> Pictures:
@@ -72,11 +74,13 @@ def _after(layer: Any, seen: Seen) -> Seen:
         pool = layer.pool
         rows, cols = (
             replace(
-                field, stride=field.stride * pool, start=field.start - beside * field.stride,
+                field,
+                stride=field.stride * pool,
+                start=field.start - beside * field.stride,
                 side=field.side + field.stride * (pool - 1 + 2 * beside),
             )
             for field in (seen.rows, seen.cols)
-        )  # fmt: skip
+        )
         return replace(seen, inputs=inputs, rows=rows, cols=cols)
     # A shear moves pixels of a row together: what is seen of maps stays about where it was.
     images = inputs.reshape(np.shape(seen.images)) if seen.inputs is seen.images else seen.images
@@ -102,7 +106,8 @@ class _Templates(Pictures):
     """What is drawn of a layer's templates."""
 
     def __init__(self, layer: TemplateLayer, seen: Seen) -> None:
-        self._layer, self._seen = layer, seen
+        self._layer = layer
+        self._seen = seen
         raster = replace(seen, images=seen.inputs).raster
         self._maxima, places = Forward([layer]).with_places(raster, 1)
         self._found = self._strongest(places)
@@ -180,7 +185,8 @@ class _Chosen(_Templates):
 
     def _of_template(self, template: int, numbers: Sequence[int]) -> Stack:
         of_it = sorted(numbers[int(j)] for j in np.flatnonzero(self._template_of == template))
-        first, last = of_it[0], of_it[-1]
+        first = of_it[0]
+        last = of_it[-1]
         if 1 < len(of_it) == last - first + 1:
             return Stack(f"{first}–{last}", self._rows_of(template))
         few = ", ".join(map(str, of_it[:3])) + (" …" if len(of_it) > 3 else "")
@@ -207,7 +213,9 @@ class _OfUnits(Pictures):
     """Pictures of units: the images that excite them, and their strongest inputs."""
 
     def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen, inner: Pictures) -> None:
-        self._seen, self._inner, self._places = seen, inner, places
+        self._seen = seen
+        self._inner = inner
+        self._places = places
         self._units: UnitLayer = layers[-1]
         raster = replace(seen, images=seen.inputs).raster
         features = Forward(layers[:-1]).outputs(raster, 1).reshape(len(raster), -1)

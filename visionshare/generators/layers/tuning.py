@@ -20,7 +20,8 @@ from visionshare.generators.layers.templates.layer import TemplateLayer
 __all__ = ["ByteNetwork", "TunableNetwork", "check_quantizable", "quantized", "tunable"]
 
 # A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
-_PIXEL_EXPONENT, _LARGER = -8, np.float32(256 / 255)
+_PIXEL_EXPONENT = -8
+_LARGER = np.float32(256 / 255)
 # Kinds of layers that gradients move, and go through.
 _OF_TEMPLATES = ("templates", "depthwise", "residual")
 _MOVING = (*_OF_TEMPLATES, "units")

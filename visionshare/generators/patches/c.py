@@ -35,33 +35,53 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     """Return the unit of chosen templates under their masks."""
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    q, (pad_y, pad_x) = family.patch_size, family.pads_
+    q = family.patch_size
+    pad_y, pad_x = family.pads_
     plain = _tables(family)
-    rows, cols = plain.row_masks.shape[1], plain.col_masks.shape[1]
-    stride, plane = cols + q - 1, (cols + q - 1) * (rows + q - 1)
+    rows = plain.row_masks.shape[1]
+    cols = plain.col_masks.shape[1]
+    stride = cols + q - 1
+    plane = (cols + q - 1) * (rows + q - 1)
     values = {
-        "n_features": len(plain.layout), "size": q, "n_taps": q * q * channels,
-        "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
-        "rows": rows, "cols": cols, "stride": stride, "plane": plane,
-        "position_rows": family.row_masks_.shape[1], "position_cols": family.col_masks_.shape[1],
-        "layout_type": integer_type(plain.layout), "tap_type": "float", "mask_type": "float",
-        "response_type": "float", "unit": np.float32(1 / 255 if writer.bytes else 1),
+        "n_features": len(plain.layout),
+        "size": q,
+        "n_taps": q * q * channels,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "pad_y": pad_y,
+        "pad_x": pad_x,
+        "rows": rows,
+        "cols": cols,
+        "stride": stride,
+        "plane": plane,
+        "position_rows": family.row_masks_.shape[1],
+        "position_cols": family.col_masks_.shape[1],
+        "layout_type": integer_type(plain.layout),
+        "tap_type": "float",
+        "mask_type": "float",
+        "response_type": "float",
+        "unit": np.float32(1 / 255 if writer.bytes else 1),
         "integers": writer.bits is not None,
-    }  # fmt: skip
+    }
     tables: dict[str, np.ndarray] = plain._asdict()
     if writer.bits is not None and not writer.bytes:
         # Sums are of floats, whatever the tables hold.
         tables = _rounded(plain, writer.bits)
         values |= {
-            "tap_type": integer_type(tables["taps"]), "mask_type": "uint16_t", "quantized": False,
-        }  # fmt: skip
+            "tap_type": integer_type(tables["taps"]),
+            "mask_type": "uint16_t",
+            "quantized": False,
+        }
     elif writer.bits is not None:
         tables = _quantized(plain, writer.bits)
         # Bytes stay bytes: their scale is among the features' scales.
         values |= {
-            "tap_type": integer_type(tables["taps"]), "mask_type": "uint16_t",
-            "response_type": "int32_t", "unit": 1,
-        }  # fmt: skip
+            "tap_type": integer_type(tables["taps"]),
+            "mask_type": "uint16_t",
+            "response_type": "int32_t",
+            "unit": 1,
+        }
     work = {"canvas": WorkArray(writer.cell_type, plane * channels)}
     return writer.unit(__file__, "patches", tables, values, work)
 
@@ -69,7 +89,8 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
 def _tables(family: PatchTemplates) -> _Tables:
     """Return the tables in floats, with the masks in use."""
     template, row, col = family.layout_.T
-    columns, masks = [template[:, None]], []
+    columns = [template[:, None]]
+    masks = []
     for chosen, every_mask in ((row, family.row_masks_), (col, family.col_masks_)):
         used, index = np.unique(chosen, return_inverse=True)
         index = index.reshape(-1)
@@ -96,9 +117,12 @@ def _rounded(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
     template, row, col = tables.layout[:, [0, 1, 4]].T
     scales = tap_scales[template] * row_scales[row] * col_scales[col]
     return {
-        "layout": tables.layout, "row_masks": row_masks, "col_masks": col_masks, "taps": taps,
+        "layout": tables.layout,
+        "row_masks": row_masks,
+        "col_masks": col_masks,
+        "taps": taps,
         "scales": scales.astype(np.float32),
-    }  # fmt: skip
+    }
 
 
 def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
@@ -117,9 +141,13 @@ def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
     col_masks, col_scales = _quantized_masks(tables.col_masks)
     scales *= col_scales[layout[:, 4]]
     return {
-        "layout": layout, "row_masks": row_masks, "col_masks": col_masks, "taps": taps,
-        "shifts": shifts, "scales": scales.astype(np.float32),
-    }  # fmt: skip
+        "layout": layout,
+        "row_masks": row_masks,
+        "col_masks": col_masks,
+        "taps": taps,
+        "shifts": shifts,
+        "scales": scales.astype(np.float32),
+    }
 
 
 def _quantized_masks(masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -132,7 +132,8 @@ class PatchTemplates(FeatureFamily):
         rng = np.random.default_rng(self.random_state)
         self.templates_ = self._cluster(self._collect(raster, rng))
         rows, cols = self.positions_
-        self.row_masks_, self.col_masks_ = self._axis_masks(rows), self._axis_masks(cols)
+        self.row_masks_ = self._axis_masks(rows)
+        self.col_masks_ = self._axis_masks(cols)
         t, w, r, c = np.indices((len(self.templates_), self.n_widths, self.grid, self.grid))
         pairs = (t, w * self.grid + r, w * self.grid + c)
         self.layout_ = np.stack([a.ravel() for a in pairs], axis=1)
@@ -162,7 +163,8 @@ class PatchTemplates(FeatureFamily):
 
     def _check_size(self, shape: tuple[int, ...]) -> None:
         """Check, for images of a shape, that the parameters are no matter of hours or gigabytes."""
-        side, q = max(shape[:2]), self.patch_size
+        side = max(shape[:2])
+        q = self.patch_size
         # Patches as bytes of float32: drawn, flattened and contrasted, then those of the clusters.
         patches = 4.0 * q * q * shape[2] * (3 * self.n_patches + 2 * self.n_templates)
         check_memory("patch_size", q, patches)
@@ -185,9 +187,11 @@ class PatchTemplates(FeatureFamily):
 
     def _collect(self, images: Any, rng: np.random.Generator) -> np.ndarray:
         """Return random patches as rows, without those that have no contrast."""
-        n, (rows, cols) = len(images), self.positions_
+        n = len(images)
+        rows, cols = self.positions_
         which = np.sort(rng.integers(n, size=self.n_patches))
-        ys, xs = rng.integers(rows, size=self.n_patches), rng.integers(cols, size=self.n_patches)
+        ys = rng.integers(rows, size=self.n_patches)
+        xs = rng.integers(cols, size=self.n_patches)
         patches = drawn_patches(images, which, (ys, xs), self.patch_size, self.pads_)
         flat = patches.reshape(self.n_patches, -1)
         spread = flat.std(axis=1)
@@ -251,9 +255,15 @@ class PatchTemplates(FeatureFamily):
         def tile(start: int, stop: int) -> None:
             for templates, rows in parts:
                 pool_columns(
-                    raster[start:stop], self.patch_size, templates, self.row_masks_,
-                    self.col_masks_, spans, rows, out[:, start:stop],
-                )  # fmt: skip
+                    raster[start:stop],
+                    self.patch_size,
+                    templates,
+                    self.row_masks_,
+                    self.col_masks_,
+                    spans,
+                    rows,
+                    out[:, start:stop],
+                )
 
         with single_threaded_blas():
             run_blocks(tile, len(raster), TILE_IMAGES, n_jobs)
@@ -272,7 +282,8 @@ class PatchTemplates(FeatureFamily):
         """Return where each maximum is, (n_features_, 4); where it was sought if there is none."""
         raster = check_images(np.asarray(image)[None], self.image_shape_)
         _, positions = self._plan_of(None).transform_with_positions(raster)
-        place, ids = positions[0].astype(np.int64), self.layout_
+        place = positions[0].astype(np.int64)
+        ids = self.layout_
         spans = [mask_spans(self.row_masks_)[ids[:, 1]], mask_spans(self.col_masks_)[ids[:, 2]]]
         for span, at in zip(spans, np.divmod(place, self.positions_[1]), strict=True):
             span[place >= 0] = np.stack([at, at + 1], axis=1)[place >= 0]
@@ -326,7 +337,8 @@ class PatchTemplates(FeatureFamily):
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""
         t, r, c = self.layout_[check_feature(feature, self.n_features_)]
-        rows, cols = mask_spans(self.row_masks_[[r]])[0], mask_spans(self.col_masks_[[c]])[0]
+        rows = mask_spans(self.row_masks_[[r]])[0]
+        cols = mask_spans(self.col_masks_[[c]])[0]
         template = self.templates_[t]
         return {
             "kind": "patch",
@@ -344,9 +356,12 @@ class PatchTemplates(FeatureFamily):
         chosen.layout_ = self.layout_[ids].copy()
         chosen.layout_[:, 0] = template
         chosen.templates_ = self.templates_[used]
-        chosen.row_masks_, chosen.col_masks_ = self.row_masks_, self.col_masks_
-        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
-        chosen.pads_, chosen.positions_ = self.pads_, self.positions_
+        chosen.row_masks_ = self.row_masks_
+        chosen.col_masks_ = self.col_masks_
+        chosen.image_shape_ = self.image_shape_
+        chosen.n_features_ = len(ids)
+        chosen.pads_ = self.pads_
+        chosen.positions_ = self.positions_
         chosen._whole_pool = False
         return chosen
 
@@ -383,7 +398,8 @@ class PatchTemplates(FeatureFamily):
         return family
 
     def _adopt(self, arrays: Mapping[str, np.ndarray], channels: int) -> None:
-        templates, layout = arrays["templates"], arrays["layout"]
+        templates = arrays["templates"]
+        layout = arrays["layout"]
         masks = arrays["row_masks"], arrays["col_masks"]
         q = self.patch_size
         if templates.shape[1:] != (q, q, channels) or templates.dtype != np.float32:
@@ -403,14 +419,18 @@ class PatchTemplates(FeatureFamily):
         if self._whole_pool:
             shape = (self.n_templates, self.n_widths, self.grid, self.grid)
             if (len(layout), len(templates), len(masks[0]), len(masks[1])) != (
-                int(np.prod(shape)), self.n_templates, n_masks, n_masks,
-            ):  # fmt: skip
+                int(np.prod(shape)),
+                self.n_templates,
+                n_masks,
+                n_masks,
+            ):
                 raise InputError("layout", layout.shape, f"{shape} features")
             t, w, r, c = np.indices(shape)
             pairs = (t, w * self.grid + r, w * self.grid + c)
             if not np.array_equal(layout, np.stack([a.ravel() for a in pairs], axis=1)):
                 raise InputError("layout", "another order", "all masks of each template in order")
-        self.templates_, self.layout_ = np.ascontiguousarray(templates), layout
+        self.templates_ = np.ascontiguousarray(templates)
+        self.layout_ = layout
         self.row_masks_, self.col_masks_ = map(np.ascontiguousarray, masks)
         self.n_features_ = len(layout)
 

@@ -32,18 +32,23 @@ def _ranges(image: np.ndarray, pad_y: int, pad_x: int, q: int, ranges: np.ndarra
     # of positions in the rows before. Rows that are pooled together share their range. A patch of
     # zeros has the response 0, which no maximum needs.
     height, width, channels = image.shape
-    rows, total = ranges.shape[0], 0
+    rows = ranges.shape[0]
+    total = 0
     for y in range(0, rows, ROWS):
-        first, last = width, -1
+        first = width
+        last = -1
         for v in range(max(0, y - pad_y), min(height, y - pad_y + q + ROWS - 1)):
             for u in range(width):
                 for c in range(channels):
                     if image[v, u, c] != 0:
-                        first, last = min(first, u), max(last, u)
+                        first = min(first, u)
+                        last = max(last, u)
         lo = max(0, first + pad_x - q + 1)
         hi = max(lo, min(width + 2 * pad_x - q + 1, last + pad_x + 1))
         for row in range(y, min(rows, y + ROWS)):
-            ranges[row, 0], ranges[row, 1], ranges[row, 2] = lo, hi, total
+            ranges[row, 0] = lo
+            ranges[row, 1] = hi
+            ranges[row, 2] = total
             total += hi - lo
 
 
@@ -58,10 +63,12 @@ def _pad(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, canvas: np
 
 
 @njit(cache=True, nogil=True)
-def _patches(canvas: np.ndarray, q: int, channels: int, ranges: np.ndarray,
-             out: np.ndarray) -> None:  # fmt: skip
+def _patches(
+    canvas: np.ndarray, q: int, channels: int, ranges: np.ndarray, out: np.ndarray
+) -> None:
     """Write the patches of a canvas as rows of ``out``, where ``ranges`` says so."""
-    row, length = 0, q * channels
+    row = 0
+    length = q * channels
     for y in range(ranges.shape[0]):
         for x in range(ranges[y, 0], ranges[y, 1]):
             start = x * channels
@@ -81,13 +88,24 @@ def raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def raise_to_rows(values: np.ndarray, length: int, w0: np.float32, w1: np.float32,
-                   w2: np.float32, w3: np.float32, peak: np.ndarray) -> None:  # fmt: skip
+def raise_to_rows(
+    values: np.ndarray,
+    length: int,
+    w0: np.float32,
+    w1: np.float32,
+    w2: np.float32,
+    w3: np.float32,
+    peak: np.ndarray,
+) -> None:
     """Raise ``peak`` to four weighted rows ``length`` apart, reading and writing it once."""
-    one, two, three = values[length:], values[2 * length :], values[3 * length :]
+    one = values[length:]
+    two = values[2 * length :]
+    three = values[3 * length :]
     for i in range(peak.shape[0]):
-        a, b = values[i] * w0, one[i] * w1
-        c, d = two[i] * w2, three[i] * w3
+        a = values[i] * w0
+        b = one[i] * w1
+        c = two[i] * w2
+        d = three[i] * w3
         a = a if a > b else b
         c = c if c > d else d
         a = a if a > c else c
@@ -108,14 +126,20 @@ def _profiles(
     """Write the maximum over y of response × mask per row mask, x and template."""
     # The maximum over y of response × mask. Four rows of responses at a time are computed and
     # used by all masks while they are in the first cache.
-    patches, responses, profiles = borrowed(patches), borrowed(responses), borrowed(profiles)
-    masks, rows = borrowed(masks), ranges.shape[0]
+    patches = borrowed(patches)
+    responses = borrowed(responses)
+    profiles = borrowed(profiles)
+    masks = borrowed(masks)
+    rows = ranges.shape[0]
     profiles[:] = np.float32(0)
     for y in range(0, rows, ROWS):
-        left, length, count = ranges[y, 0], ranges[y, 1] - ranges[y, 0], min(ROWS, rows - y)
+        left = ranges[y, 0]
+        length = ranges[y, 1] - ranges[y, 0]
+        count = min(ROWS, rows - y)
         if length == 0:
             continue
-        offset, positions = ranges[y, 2], count * length
+        offset = ranges[y, 2]
+        positions = count * length
         np.dot(patches[offset : offset + positions], block, responses[:positions])
         flat = responses[:positions].reshape(-1)
         size = length * BLOCK
@@ -142,10 +166,15 @@ def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndar
     while x + 4 <= hi:
         # Four positions a pass: the maxima so far are read and written once for all.
         part = profile[x * BLOCK : (x + 4) * BLOCK]
-        w0, w1, w2, w3 = mask[x], mask[x + 1], mask[x + 2], mask[x + 3]
+        w0 = mask[x]
+        w1 = mask[x + 1]
+        w2 = mask[x + 2]
+        w3 = mask[x + 3]
         for t in range(BLOCK):
-            a, b = part[t] * w0, part[BLOCK + t] * w1
-            c, d = part[2 * BLOCK + t] * w2, part[3 * BLOCK + t] * w3
+            a = part[t] * w0
+            b = part[BLOCK + t] * w1
+            c = part[2 * BLOCK + t] * w2
+            d = part[3 * BLOCK + t] * w3
             a = a if a > b else b
             c = c if c > d else d
             a = a if a > c else c
@@ -154,7 +183,8 @@ def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndar
         x += 4
     for rest in range(x, hi):
         for t in range(BLOCK):
-            v, u = profile[rest * BLOCK + t] * mask[rest], out[t]
+            v = profile[rest * BLOCK + t] * mask[rest]
+            u = out[t]
             out[t] = v if v > u else u
 
 
@@ -164,7 +194,8 @@ def to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
     # Adding one half lines the bits up so that the adder itself rounds a subnormal.
     for i in range(values.shape[0]):
         shifted[i] = values[i] + np.float32(0.5)
-    bits, small = values.view(np.uint32), shifted.view(np.uint32)
+    bits = values.view(np.uint32)
+    small = shifted.view(np.uint32)
     for i in range(out.shape[0]):
         u = bits[i]
         odd = (u >> np.uint32(13)) & np.uint32(1)
@@ -198,14 +229,21 @@ def _write_columns(tile: np.ndarray, row_of: np.ndarray, out: np.ndarray) -> Non
 
 @njit(cache=True, nogil=True)
 def _pool_tile(
-    images: np.ndarray, q: int, blocks: np.ndarray, masks: Masks, spans: np.ndarray,
+    images: np.ndarray,
+    q: int,
+    blocks: np.ndarray,
+    masks: Masks,
+    spans: np.ndarray,
     tile: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Write the features of a few images, (images, blocks, row masks, grid, 16)."""
     _, height, width, channels = images.shape
     n_rows, rows = masks.rows.shape
-    cols, grid, unit = masks.cols.shape[1], tile.shape[3], pixel_unit(images)
-    pad_y, pad_x = margin(height, rows, q), margin(width, cols, q)
+    cols = masks.cols.shape[1]
+    grid = tile.shape[3]
+    unit = pixel_unit(images)
+    pad_y = margin(height, rows, q)
+    pad_x = margin(width, cols, q)
     canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
     patches = np.empty((rows * cols, q * q * channels), np.float32)
     responses = np.empty((ROWS * cols, BLOCK), np.float32)
@@ -220,7 +258,8 @@ def _pool_tile(
             for a in range(n_rows):
                 for c in range(grid):
                     k = (a // grid) * grid + c
-                    lo, hi = spans[1, k, 0], spans[1, k, 1]
+                    lo = spans[1, k, 0]
+                    hi = spans[1, k, 1]
                     _peaks(profiles[a], masks.cols[k], lo, hi, tile[i, b, a, c])
 
 

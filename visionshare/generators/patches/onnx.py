@@ -25,7 +25,8 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
     canvas = _canvas(family, graph)
     size = tuple(m.shape[1] + family.patch_size - 1 for m in (family.row_masks_, family.col_masks_))
     taps = family.templates_.transpose(0, 3, 1, 2)
-    zero, parts = graph.constant(np.float32(0)), []
+    zero = graph.constant(np.float32(0))
+    parts = []
     for window in np.unique(windows, axis=0):
         same = np.flatnonzero((windows == window).all(axis=1))
         responses = _responses(graph, canvas, size, window, taps[templates[same]])
@@ -47,7 +48,8 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
 
 def _canvas(family: PatchTemplates, graph: Graph) -> str:
     """Return the images (n, C, H, W) with zeros around them."""
-    (pad_y, pad_x), raster = family.pads_, graph.raster()
+    pad_y, pad_x = family.pads_
+    raster = graph.raster()
     if not (pad_y or pad_x):
         return raster
     pads = np.array([0, 0, pad_y, pad_x, 0, 0, pad_y, pad_x])
@@ -60,7 +62,8 @@ def _responses(
     """Return the responses (n, templates, rows, columns) inside a window of positions."""
     q = taps.shape[-1]
     y0, y1, x0, x1 = map(int, window)
-    starts, stops = [y0, x0], [y1 + q - 1, x1 + q - 1]
+    starts = [y0, x0]
+    stops = [y1 + q - 1, x1 + q - 1]
     if starts != [0, 0] or stops != list(size):
         ends = [graph.constant(np.array(bound)) for bound in (starts, stops, [2, 3])]
         canvas = graph.node("Slice", canvas, *ends)

@@ -42,7 +42,8 @@ class PatchPictures(Pictures):
     """Pictures of templates, and of the masks over the positions where maxima are taken."""
 
     def __init__(self, family: PatchTemplates, seen: Seen) -> None:
-        self._family, self._seen = family, seen
+        self._family = family
+        self._seen = seen
 
     def plates(self, numbers: Sequence[int]) -> list[Plate]:
         """Return one plate, of the first features."""

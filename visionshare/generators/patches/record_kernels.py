@@ -30,7 +30,10 @@ def _table(packed: np.ndarray, start: int, rows: int, columns: int) -> np.ndarra
 @njit(cache=True, nogil=True)
 def unpacked(packed: np.ndarray) -> Tables:
     """Return the tables that :meth:`Tables.packed` put into one vector; nothing is copied."""
-    n_strips, n_windows, n_pairs, n_features = packed[0], packed[1], packed[2], packed[3]
+    n_strips = packed[0]
+    n_windows = packed[1]
+    n_pairs = packed[2]
+    n_features = packed[3]
     windows = 4 + n_strips * 3
     pairs = windows + n_windows * 7
     features = pairs + n_pairs * 2

@@ -26,13 +26,15 @@ _AT_ONCE = 64
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each."""
     # Two windows become one where that costs no more than both: what they share is computed once.
-    windows, members = [r.copy() for r in rectangles], [[i] for i in range(len(rectangles))]
+    windows = [r.copy() for r in rectangles]
+    members = [[i] for i in range(len(rectangles))]
 
     def area(r: np.ndarray) -> int:
         return int((r[1] - r[0]) * (r[3] - r[2]))
 
     def hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        low, high = np.minimum(a, b), np.maximum(a, b)
+        low = np.minimum(a, b)
+        high = np.maximum(a, b)
         return np.array([low[0], high[1], low[2], high[3]])
 
     while True:
@@ -57,7 +59,8 @@ def template_windows(
     layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the windows of positions that chosen features need their templates at."""
-    rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
+    rows = mask_spans(row_masks)[layout[:, 1]]
+    cols = mask_spans(col_masks)[layout[:, 2]]
     rectangles = np.concatenate([rows, cols], axis=1)
     templates: list[int] = []
     windows = [np.empty((0, 4), np.int64)]
@@ -88,7 +91,8 @@ def templates_macs(
     # supports; a mask costs its support once (rows) and its width once (columns).
     _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
-    heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
+    heights = rectangles[:, 1] - rectangles[:, 0]
+    widths = rectangles[:, 3] - rectangles[:, 2]
     of_masks = ((heights + 1) * widths).sum()
     return int(taps * positions.sum() + of_masks)
 
@@ -114,7 +118,8 @@ def added_templates_macs(
         np.concatenate([spans[0][features[:, 1]], spans[1][features[:, 2]]], axis=1)
         for features in (chosen, layout)
     )
-    heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
+    heights = added[:, 1] - added[:, 0]
+    widths = added[:, 3] - added[:, 2]
     positions: np.ndarray = heights * widths
     # Only the windows of templates that are there already may merge with a candidate's.
     of_template: dict[int, bytes] = {}
@@ -164,7 +169,8 @@ class RestrictedPlan:
     ) -> None:
         used, windows, window_of, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
-        self._used, self.n_features = used, len(layout)
+        self._used = used
+        self.n_features = len(layout)
         # Kernels take four taps at a time.
         self.taps = np.zeros((len(used), channels, q, -(-q // 4) * 4), np.float32)
         self.set_parameters(templates, row_masks, col_masks)
@@ -186,7 +192,8 @@ class RestrictedPlan:
     ) -> None:
         """Take on other templates, and masks that reach as far."""
         self.taps[..., : templates.shape[1]] = templates[self._used].transpose(0, 3, 1, 2)
-        self.row_masks, self.col_masks = row_masks, col_masks
+        self.row_masks = row_masks
+        self.col_masks = col_masks
 
     def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""
@@ -214,9 +221,14 @@ class RestrictedPlan:
 
         def block(start: int, stop: int) -> None:
             chosen_features_side_by_side(
-                images[start:stop], self.tables, self.taps, self.row_masks, self.col_masks,
-                out[start:stop], positions[start:stop],
-            )  # fmt: skip
+                images[start:stop],
+                self.tables,
+                self.taps,
+                self.row_masks,
+                self.col_masks,
+                out[start:stop],
+                positions[start:stop],
+            )
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out

@@ -39,7 +39,8 @@ def _copy_strips(
     H, W, channels = image.shape
     unit = pixel_unit(image)
     for s in range(strips.shape[0]):
-        x0, width = strips[s, 0], strips[s, 1]
+        x0 = strips[s, 0]
+        width = strips[s, 1]
         for c in range(channels):
             base = strips[s, 2] + c * height * width
             for y in range(height):
@@ -54,7 +55,10 @@ def _copy_strips(
 @njit(cache=True, nogil=True)
 def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
     """Add four neighboring taps of a template at every position."""
-    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
+    w0 = taps[0]
+    w1 = taps[1]
+    w2 = taps[2]
+    w3 = taps[3]
     for i in range(out.shape[0]):
         out[i] += (w0 * pixels[i] + w1 * pixels[i + 1]) + (w2 * pixels[i + 2] + w3 * pixels[i + 3])
 
@@ -65,10 +69,19 @@ def _add_taps_of_two(
 ) -> None:
     """Add four neighboring taps of each of two templates at every position."""
     # Pixels are read once for both: reading them is what a template alone waits for.
-    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
-    v0, v1, v2, v3 = others[0], others[1], others[2], others[3]
+    w0 = taps[0]
+    w1 = taps[1]
+    w2 = taps[2]
+    w3 = taps[3]
+    v0 = others[0]
+    v1 = others[1]
+    v2 = others[2]
+    v3 = others[3]
     for i in range(out.shape[0]):
-        a, b, c, d = pixels[i], pixels[i + 1], pixels[i + 2], pixels[i + 3]
+        a = pixels[i]
+        b = pixels[i + 1]
+        c = pixels[i + 2]
+        d = pixels[i + 3]
         out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
         other[i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
 
@@ -78,7 +91,8 @@ def _respond(
     strip: Strip, taps: np.ndarray, t: int, u: int, first: np.ndarray, second: np.ndarray
 ) -> None:
     """Write the responses of template t, and of u where that is not −1, on one window."""
-    pixels, taps = borrowed(strip.pixels), borrowed(taps)
+    pixels = borrowed(strip.pixels)
+    taps = borrowed(taps)
     first[:] = np.float32(0)
     second[:] = np.float32(0)
     for c in range(taps.shape[1]):
@@ -94,8 +108,14 @@ def _respond(
 
 
 @njit(cache=True, nogil=True)
-def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
-              row_mask: np.ndarray, width: int) -> int:  # fmt: skip
+def _position(
+    best: np.float32,
+    peak: np.ndarray,
+    col_mask: np.ndarray,
+    response: np.ndarray,
+    row_mask: np.ndarray,
+    width: int,
+) -> int:
     """Return row · width + column of the first position whose weighted response is the maximum."""
     # −1 where no response is above zero. The products are those that the maximum is of.
     if best <= 0:
@@ -110,24 +130,39 @@ def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response
 
 @njit(cache=True, nogil=True)
 def _pool(
-    response: np.ndarray, window: Window, features: np.ndarray, masks: Masks, profile: np.ndarray,
-    out: np.ndarray, maxima: np.ndarray,
-) -> None:  # fmt: skip
+    response: np.ndarray,
+    window: Window,
+    features: np.ndarray,
+    masks: Masks,
+    profile: np.ndarray,
+    out: np.ndarray,
+    maxima: np.ndarray,
+) -> None:
     """Write the features of one template's response on a window."""
-    response, features, profile = borrowed(response), borrowed(features), borrowed(profile)
-    rows, cols, width = borrowed(masks.rows), borrowed(masks.cols), window.width
+    response = borrowed(response)
+    features = borrowed(features)
+    profile = borrowed(profile)
+    rows = borrowed(masks.rows)
+    cols = borrowed(masks.cols)
+    width = window.width
     for f in range(features.shape[0]):
-        a, top, end = features[f, 0], features[f, 1], features[f, 2]
-        b, left, right = features[f, 3], features[f, 4], features[f, 5]
+        a = features[f, 0]
+        top = features[f, 1]
+        end = features[f, 2]
+        b = features[f, 3]
+        left = features[f, 4]
+        right = features[f, 5]
         peak = profile[: right - left]
         peak[:] = np.float32(0)
         start = (top - window.top) * width + left - window.left
-        offset, y = start, top
+        offset = start
+        y = top
         while y + 4 <= end:
             # Four rows a pass: the maxima so far are read and written once for all.
             w = rows[a, y : y + 4]
             raise_to_rows(response[offset:], width, w[0], w[1], w[2], w[3], peak)
-            offset, y = offset + 4 * width, y + 4
+            offset = offset + 4 * width
+            y = y + 4
         for row in range(y, end):
             raise_to(response[offset : offset + right - left], rows[a, row], peak)
             offset += width
@@ -137,8 +172,9 @@ def _pool(
             best = v if v > best else best
         out[features[f, 6]] = best
         if maxima.size:
-            index = _position(best, peak, cols[b, left:right], response[start:],
-                              rows[a, top:end], width)  # fmt: skip
+            index = _position(
+                best, peak, cols[b, left:right], response[start:], rows[a, top:end], width
+            )
             position = (top + index // width) * cols.shape[1] + left + index % width
             maxima[features[f, 6]] = position if index >= 0 else -1
 
@@ -164,7 +200,8 @@ def chosen_features_alone(
     nowhere = np.empty(0, np.int32)
     strips, windows, pairs, features = unpacked(packed)
     masks = Masks(row_masks, col_masks)
-    channels, q = taps.shape[1], taps.shape[2]
+    channels = taps.shape[1]
+    q = taps.shape[2]
     height = row_masks.shape[1] + q - 1
     pad_y = margin(images.shape[1], row_masks.shape[1], q)
     pad_x = margin(images.shape[2], col_masks.shape[1], q)
@@ -172,13 +209,18 @@ def chosen_features_alone(
     scratch = strips[:, 1].sum() * height * channels + taps.shape[3]
     for i in range(images.shape[0]):
         pixels = np.zeros(scratch, np.float32)
-        one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
+        one = np.empty(scratch, np.float32)
+        two = np.empty(scratch, np.float32)
         profile = np.empty(col_masks.shape[1], np.float32)
         _copy_strips(images[i], strips, pad_y, pad_x, height, pixels)
         positions = maxima[i] if maxima.size else nowhere
         for pair in range(pairs.shape[0]):
-            t, u = pairs[pair, 0], pairs[pair, 1]
-            number, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
+            t = pairs[pair, 0]
+            u = pairs[pair, 1]
+            number = windows[t, 0]
+            y0 = windows[t, 1]
+            n_rows = windows[t, 2]
+            x0 = windows[t, 3]
             width = strips[number, 1]
             size = (n_rows - 1) * width + width - q + 1
             strip = Strip(pixels[strips[number, 2] + y0 * width :], height * width, width)
@@ -187,5 +229,12 @@ def chosen_features_alone(
                 w = pairs[pair, k]
                 if w >= 0:
                     served = features[windows[w, 5] : windows[w, 6]]
-                    _pool(one if k == 0 else two, Window(y0, x0, width), served, masks, profile,
-                          out[i], positions)  # fmt: skip
+                    _pool(
+                        one if k == 0 else two,
+                        Window(y0, x0, width),
+                        served,
+                        masks,
+                        profile,
+                        out[i],
+                        positions,
+                    )

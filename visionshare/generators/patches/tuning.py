@@ -66,19 +66,28 @@ class TunableTemplates:
         """Return the gradients in the parameters of Σ_if G_if x_if, float32."""
         from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
 
-        family, raster = self._family, check_images(images, self._family.image_shape_)
+        family = self._family
+        raster = check_images(images, self._family.image_shape_)
         lines = as_lines(raster)
-        blocks, G = -(-len(raster) // _AT_ONCE), np.asarray(G, np.float32)
+        blocks = -(-len(raster) // _AT_ONCE)
+        G = np.asarray(G, np.float32)
         n_templates, q, _, channels = family.templates_.shape
         templates = np.empty((blocks, n_templates, q, q * channels), np.float32)
         of_masks = [np.zeros((blocks, *logs.shape), np.float32) for logs in self.parameters[1:]]
 
         def block(start: int, stop: int) -> None:
-            part, number = slice(start, stop), start // _AT_ONCE
+            part = slice(start, stop)
+            number = start // _AT_ONCE
             template_gradients(
-                lines[part], seen[part], G[part], self._features, self._starts,
-                family.row_masks_, family.col_masks_, templates[number],
-            )  # fmt: skip
+                lines[part],
+                seen[part],
+                G[part],
+                self._features,
+                self._starts,
+                family.row_masks_,
+                family.col_masks_,
+                templates[number],
+            )
             of_block = [masks[number] for masks in of_masks]
             mask_gradients(values[part], seen[part], G[part], *of_block)
 
@@ -87,9 +96,13 @@ class TunableTemplates:
         return [of_templates * self._size, *(masks.sum(axis=0) for masks in of_masks)]
 
     def image_gradients(
-        self, images: np.ndarray, values: np.ndarray, seen: np.ndarray, G: np.ndarray,
+        self,
+        images: np.ndarray,
+        values: np.ndarray,
+        seen: np.ndarray,
+        G: np.ndarray,
         n_jobs: int = 1,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
         # For images of floats, such as the maps of layers before.
         from visionshare.generators.patches.tuning_kernels import add_templates
@@ -97,16 +110,22 @@ class TunableTemplates:
         family = self._family
         out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
         rows = as_lines(out)
-        q, channels = family.templates_.shape[1], family.templates_.shape[3]
+        q = family.templates_.shape[1]
+        channels = family.templates_.shape[3]
         flat = family.templates_.reshape(-1, q, q * channels)
         G = np.asarray(G, np.float32)
 
         def block(start: int, stop: int) -> None:
             part = slice(start, stop)
             add_templates(
-                seen[part], G[part], flat, family.layout_, family.row_masks_, family.col_masks_,
+                seen[part],
+                G[part],
+                flat,
+                family.layout_,
+                family.row_masks_,
+                family.col_masks_,
                 rows[part],
-            )  # fmt: skip
+            )
 
         run_blocks(block, len(out), _AT_ONCE, n_jobs)
         return out

@@ -59,12 +59,15 @@ def _weights(rows: np.ndarray, cols: np.ndarray) -> Weights:
 @njit(cache=True, nogil=True)
 def _positions(rows: int, cols: int, line: int, channels: int) -> Positions:
     count = rows * cols
-    starts, ys = np.empty(count, np.int64), np.empty(count, np.int64)
+    starts = np.empty(count, np.int64)
+    ys = np.empty(count, np.int64)
     xs = np.empty(count, np.int64)
     for y in range(rows):
         for x in range(cols):
             p = y * cols + x
-            starts[p], ys[p], xs[p] = y * line + x * channels, y, x
+            starts[p] = y * line + x * channels
+            ys[p] = y
+            xs[p] = x
     return Positions(starts, ys, xs)
 
 
@@ -89,47 +92,71 @@ def template_gradients(
     # starts: (n_templates + 1,), int64
     # row_masks, col_masks: (n_masks, positions), float32
     # out: (n_templates, q, q · C), float32
-    (n, height, width), (n_templates, q, length) = images.shape, out.shape
-    rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
-    pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
+    n, height, width = images.shape
+    n_templates, q, length = out.shape
+    rows = row_masks.shape[1]
+    cols = col_masks.shape[1]
+    channels = length // q
+    pad_y = margin(height, rows, q)
+    pad_x = margin(width // channels, cols, q)
     one = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    together, size = max(1, CACHED // one.pixels.size), one.pixels.size
+    together = max(1, CACHED // one.pixels.size)
+    size = one.pixels.size
     pixels = aligned(together * size)
-    positions, unit = _positions(rows, cols, one.row, channels), pixel_unit(images)
-    entries, line = empty_entries(together * len(features) + 1), filled(length)
-    sums, source = Rows(aligned(n_templates * q * line), line), Rows(pixels, one.row)
+    positions = _positions(rows, cols, one.row, channels)
+    unit = pixel_unit(images)
+    entries = empty_entries(together * len(features) + 1)
+    line = filled(length)
+    sums = Rows(aligned(n_templates * q * line), line)
+    source = Rows(pixels, one.row)
     masks = _weights(row_masks, col_masks)
     for begin in range(0, n, together):
         end = min(n, begin + together)
         for i in range(begin, end):
             draw(images[i], unit, Canvas(pixels[(i - begin) * size :], one.row, one.inside))
         for t in range(n_templates):
-            served, count = features[starts[t] : starts[t + 1]], 0
+            served = features[starts[t] : starts[t + 1]]
+            count = 0
             for i in range(begin, end):
-                count = _list(maxima[i], G[i], served, masks, positions, (i - begin) * size,
-                              entries, count)  # fmt: skip
+                count = _list(
+                    maxima[i], G[i], served, masks, positions, (i - begin) * size, entries, count
+                )
             add_together(source, entries, count, q, length, sums, t * q * line)
     out[:] = sums.values.reshape((n_templates, q, line))[:, :, :length]
 
 
 @njit(cache=True, nogil=True)
 def _list(
-    maxima: np.ndarray, G: np.ndarray, features: np.ndarray, masks: Weights, positions: Positions,
-    at: int, entries: Entries, n: int,
-) -> int:  # fmt: skip
+    maxima: np.ndarray,
+    G: np.ndarray,
+    features: np.ndarray,
+    masks: Weights,
+    positions: Positions,
+    at: int,
+    entries: Entries,
+    n: int,
+) -> int:
     """List the patches that features saw of an image whose canvas begins at ``at``."""
     # There are ``n`` entries already; returns how many there are then.
-    maxima, G, features = borrowed(maxima), borrowed(G), borrowed(features)
-    rows, cols = borrowed(masks.rows), borrowed(masks.cols)
-    begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
-    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
+    maxima = borrowed(maxima)
+    G = borrowed(G)
+    features = borrowed(features)
+    rows = borrowed(masks.rows)
+    cols = borrowed(masks.cols)
+    begins = borrowed(positions.starts)
+    ys = borrowed(positions.rows)
+    xs = borrowed(positions.cols)
+    starts = borrowed(entries.starts)
+    factors = borrowed(entries.factors)
     for r in range(features.shape[0]):
         f = features[r, 0]
         # Written whatever the maximum is: what is nowhere is written over.
-        p, factor = max(maxima[f], 0), G[f]
+        p = max(maxima[f], 0)
+        factor = G[f]
         if masks.weighted:
             factor *= rows[features[r, 1], ys[p]] * cols[features[r, 2], xs[p]]
-        starts[n], factors[n] = at + begins[p], factor
+        starts[n] = at + begins[p]
+        factors[n] = factor
         n += maxima[f] >= 0
     return n
 
@@ -148,7 +175,8 @@ def mask_gradients(
     for i in range(values.shape[0]):
         for f in range(values.shape[1]):
             if maxima[i, f] >= 0:
-                change, position = G[i, f] * values[i, f], np.uint32(maxima[i, f])
+                change = G[i, f] * values[i, f]
+                position = np.uint32(maxima[i, f])
                 rows[f, position // positions] += change
                 cols[f, position % positions] += change
 
@@ -171,11 +199,16 @@ def add_templates(
     # layout: (n_features, 3), int64
     # row_masks, col_masks: (n_masks, positions), float32
     # out: (n, H, W · C), float32
-    (n, height, width), (_, q, length) = out.shape, templates.shape
-    rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
-    pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
+    n, height, width = out.shape
+    _, q, length = templates.shape
+    rows = row_masks.shape[1]
+    cols = col_masks.shape[1]
+    channels = length // q
+    pad_y = margin(height, rows, q)
+    pad_x = margin(width // channels, cols, q)
     canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    positions, masks = _positions(rows, cols, canvas.row, channels), _weights(row_masks, col_masks)
+    positions = _positions(rows, cols, canvas.row, channels)
+    masks = _weights(row_masks, col_masks)
     for i in range(n):
         canvas.pixels[:] = np.float32(0)
         for f in range(layout.shape[0]):

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["WholePatches", "features", "joined", "whole_patches"]
 
 # Bits of a response, of a mask and of a feature.
-_RESPONSE, _MASK, _FEATURE = 16, 8, 12
+_RESPONSE = 16
+_MASK = 8
+_FEATURE = 12
 # From a weighted response to a feature, rounded: products would add up what is cut off.
 _SHIFT = _RESPONSE + _MASK - _FEATURE
 _HALF = 2 ** (_SHIFT - 1)
@@ -97,9 +99,16 @@ def whole_patches(family: PatchTemplates, bits: int) -> WholePatches:
             masks[axis].append(np.maximum(np.rint(mask / top), mask > 0).astype(np.int64))
             scales[place] *= top
     return WholePatches(
-        taps, shifts, np.column_stack([template, windows, counts]), spans[order], masks[0],
-        masks[1], order, scales, family.pads_,
-    )  # fmt: skip
+        taps,
+        shifts,
+        np.column_stack([template, windows, counts]),
+        spans[order],
+        masks[0],
+        masks[1],
+        order,
+        scales,
+        family.pads_,
+    )
 
 
 def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
@@ -107,24 +116,38 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
     made = whole_patches(family, 8)
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    q, (pad_y, pad_x) = family.patch_size, family.pads_
+    q = family.patch_size
+    pad_y, pad_x = family.pads_
     # Positions beyond the last are computed with it, and not used.
     stride = width + 2 * pad_x + _LANES - 1
     plane = stride * (height + 2 * pad_y) + _LANES
     masks = [mask for pair in zip(made.rows, made.cols, strict=True) for mask in pair]
     values = {
-        "size": q, "height": height, "width": width, "channels": channels, "pad_y": pad_y,
-        "pad_x": pad_x, "stride": stride, "plane": plane, "n_windows": len(made.windows),
-        "most": int(made.windows[:, 5].max()), "tap_type": integer_type(made.taps),
-        "window_type": integer_type(made.windows), "span_type": integer_type(made.spans),
-        "mask_bits": _MASK, "feature_shift": _SHIFT, "half": _HALF,
+        "size": q,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "pad_y": pad_y,
+        "pad_x": pad_x,
+        "stride": stride,
+        "plane": plane,
+        "n_windows": len(made.windows),
+        "most": int(made.windows[:, 5].max()),
+        "tap_type": integer_type(made.taps),
+        "window_type": integer_type(made.windows),
+        "span_type": integer_type(made.spans),
+        "mask_bits": _MASK,
+        "feature_shift": _SHIFT,
+        "half": _HALF,
         "one_shift": int(made.shifts[0]) if len(set(made.shifts.tolist())) == 1 else None,
         "whole_height": height + 2 * pad_y,
-    }  # fmt: skip
+    }
     tables = {
-        "taps": made.taps, "windows": made.windows, "spans": made.spans,
+        "taps": made.taps,
+        "windows": made.windows,
+        "spans": made.spans,
         "masks": np.concatenate(masks),
-    }  # fmt: skip
+    }
     if values["one_shift"] is None:
         tables["shifts"] = made.shifts
     work = {"canvas": WorkArray("uint8_t", plane * channels)}

@@ -22,14 +22,27 @@ def emit(layer: ChannelLayer, writer: Writer, part: Unit) -> Unit:
     rows, cols, n_maps = layer.out_shape
     epsilon, factor = layer.scales(writer.bytes)
     local = layer.normalization == "local"
-    n_colors, n_orientations = len(formulas.colors), len(formulas.orientations)
+    n_colors = len(formulas.colors)
+    n_orientations = len(formulas.orientations)
     values = {
-        "part": part.name, "height": height, "width": width, "n_values": n_values,
-        "rows": rows, "cols": cols, "n_maps": n_maps, "pool": layer.pool, "factor": factor,
-        "local": local, "window": layer.window, "epsilon": epsilon, "n_colors": n_colors,
-        "gradients": formulas.has_gradients, "magnitude_map": formulas.magnitude_map,
-        "n_orientations": n_orientations, "orientation_map": formulas.orientation_map,
-    }  # fmt: skip
+        "part": part.name,
+        "height": height,
+        "width": width,
+        "n_values": n_values,
+        "rows": rows,
+        "cols": cols,
+        "n_maps": n_maps,
+        "pool": layer.pool,
+        "factor": factor,
+        "local": local,
+        "window": layer.window,
+        "epsilon": epsilon,
+        "n_colors": n_colors,
+        "gradients": formulas.has_gradients,
+        "magnitude_map": formulas.magnitude_map,
+        "n_orientations": n_orientations,
+        "orientation_map": formulas.orientation_map,
+    }
     tables: dict[str, np.ndarray] = {}
     if n_colors:
         tables |= {"colors": formulas.colors, "color_maps": formulas.color_maps}

@@ -20,9 +20,16 @@ def channels_forward(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the channels of an image."""
-    x, floats, out = borrowed(x), borrowed(floats), borrowed(out)
-    height, width, n_values = ints[0], ints[1], ints[2]
-    n_colors, n_orientations, pool, window = ints[6], ints[7], ints[8], ints[9]
+    x = borrowed(x)
+    floats = borrowed(floats)
+    out = borrowed(out)
+    height = ints[0]
+    width = ints[1]
+    n_values = ints[2]
+    n_colors = ints[6]
+    n_orientations = ints[7]
+    pool = ints[8]
+    window = ints[9]
     n_maps = ints[5]
     ends = 1 + n_colors * n_values
     formulas = Formulas(

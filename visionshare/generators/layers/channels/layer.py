@@ -92,7 +92,8 @@ class ChannelLayer(Fitted):
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""
         tables = self.formulas
-        n_colors, n_orientations = len(tables.colors), len(tables.orientations)
+        n_colors = len(tables.colors)
+        n_orientations = len(tables.orientations)
         window = self.window if self.normalization == "local" else 0
         header = np.zeros(HEADER + 1, np.int64)
         header[:3] = self.in_shape

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["emit"]
 
-_ROWS, _COLS = 2, 3
+_ROWS = 2
+_COLS = 3
 
 
 class _Gradients(NamedTuple):
@@ -117,7 +118,8 @@ def _orientations(tables: np.ndarray, gradients: _Gradients, graph: Graph) -> st
             for axis, values in enumerate((gradients.along, gradients.down))
         )
         sums.append(graph.node("Add", *products))
-    low, high = graph.node("Min", *sums), graph.node("Neg", graph.node("Max", *sums))
+    low = graph.node("Min", *sums)
+    high = graph.node("Neg", graph.node("Max", *sums))
     return graph.node("Relu", graph.node("Max", low, high))
 
 

@@ -22,12 +22,15 @@ def _planes(image: np.ndarray) -> np.ndarray:
     out = np.empty((C, H + 2, W + 2), np.float32)
     for c in range(C):
         for y in range(H):
-            line, pixels = out[c, y + 1], image[y]
+            line = out[c, y + 1]
+            pixels = image[y]
             inner = line[1 : W + 1]
             for x in range(W):
                 inner[x] = np.float32(pixels[x, c])
-            line[0], line[W + 1] = inner[0], inner[W - 1]
-        out[c, 0], out[c, H + 1] = out[c, 1], out[c, H]
+            line[0] = inner[0]
+            line[W + 1] = inner[W - 1]
+        out[c, 0] = out[c, 1]
+        out[c, H + 1] = out[c, H]
     return out
 
 
@@ -38,7 +41,8 @@ def _color(planes: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     for y in range(H):
         line = out[y]
         for c in range(len(weights)):
-            weight, values = weights[c], planes[c, y + 1, 1 : W + 1]
+            weight = weights[c]
+            values = planes[c, y + 1, 1 : W + 1]
             if c == 0:
                 for x in range(W):
                     line[x] = weight * values[x]
@@ -53,12 +57,17 @@ def _gradients(planes: np.ndarray, along: np.ndarray, down: np.ndarray, size: np
     H, W = size.shape
     half = np.float32(0.5)
     for y in range(H):
-        dx, dy, best = along[y], down[y], size[y]
+        dx = along[y]
+        dy = down[y]
+        best = size[y]
         for c in range(len(planes)):
-            above, below = planes[c, y, 1 : W + 1], planes[c, y + 2, 1 : W + 1]
-            left, right = planes[c, y + 1, :W], planes[c, y + 1, 2:]
+            above = planes[c, y, 1 : W + 1]
+            below = planes[c, y + 2, 1 : W + 1]
+            left = planes[c, y + 1, :W]
+            right = planes[c, y + 1, 2:]
             for x in range(W):
-                u, v = (right[x] - left[x]) * half, (below[x] - above[x]) * half
+                u = (right[x] - left[x]) * half
+                v = (below[x] - above[x]) * half
                 square = u * u + v * v
                 larger = c == 0 or square > best[x]
                 dx[x] = u if larger else dx[x]
@@ -71,13 +80,20 @@ def _gradients(planes: np.ndarray, along: np.ndarray, down: np.ndarray, size: np
 @njit(cache=True, nogil=True)
 def _orientation(along: np.ndarray, down: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
     """Write how much of each gradient one orientation has, see ``orientation_tables``."""
-    ax, ay, bx, by = table[0, 0], table[0, 1], table[1, 0], table[1, 1]
+    ax = table[0, 0]
+    ay = table[0, 1]
+    bx = table[1, 0]
+    by = table[1, 1]
     zero = np.float32(0)
     for y in range(len(out)):
-        dx, dy, line = along[y], down[y], out[y]
+        dx = along[y]
+        dy = down[y]
+        line = out[y]
         for x in range(out.shape[1]):
-            a, b = ax * dx[x] + ay * dy[x], bx * dx[x] + by * dy[x]
-            low, high = a if a < b else b, b if a < b else a
+            a = ax * dx[x] + ay * dy[x]
+            b = bx * dx[x] + by * dy[x]
+            low = a if a < b else b
+            high = b if a < b else a
             value = low if low > -high else -high
             line[x] = value if value > zero else zero
 
@@ -90,8 +106,10 @@ def _means(plane: np.ndarray, window: int, columns: np.ndarray, out: np.ndarray)
     reach = window // 2
     columns[:] = np.float32(0)
     for y in range(H):
-        first, last = max(0, y - reach), min(H, y + reach + 1)
-        sums, line = columns[reach : reach + W], out[y]
+        first = max(0, y - reach)
+        last = min(H, y + reach + 1)
+        sums = columns[reach : reach + W]
+        line = out[y]
         sums[:] = plane[first]
         for row in range(first + 1, last):
             values = plane[row]
@@ -109,20 +127,27 @@ def _means(plane: np.ndarray, window: int, columns: np.ndarray, out: np.ndarray)
 
 @njit(cache=True, nogil=True)
 def _contrast(
-    plane: np.ndarray, window: int, epsilon: np.float32, columns: np.ndarray, means: np.ndarray,
+    plane: np.ndarray,
+    window: int,
+    epsilon: np.float32,
+    columns: np.ndarray,
+    means: np.ndarray,
     squares: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Subtract the local mean from a plane, and divide what is left by its local deviation."""
     H, W = plane.shape
     _means(plane, window, columns, means)
     for y in range(H):
-        values, mean, square = plane[y], means[y], squares[y]
+        values = plane[y]
+        mean = means[y]
+        square = squares[y]
         for x in range(W):
             values[x] -= mean[x]
             square[x] = values[x] * values[x]
     _means(squares, window, columns, means)
     for y in range(H):
-        values, mean = plane[y], means[y]
+        values = plane[y]
+        mean = means[y]
         for x in range(W):
             values[x] /= np.sqrt(mean[x]) + epsilon
 
@@ -131,7 +156,8 @@ def _contrast(
 def _divided(plane: np.ndarray, by: np.ndarray, epsilon: np.float32) -> None:
     """Divide a plane by another one, plus epsilon."""
     for y in range(len(plane)):
-        values, size = plane[y], by[y]
+        values = plane[y]
+        size = by[y]
         for x in range(plane.shape[1]):
             values[x] /= size[x] + epsilon
 
@@ -156,12 +182,20 @@ def _pooled(
 
 @njit(cache=True, nogil=True)
 def _of_colors(
-    planes: np.ndarray, formulas: Formulas, window: int, epsilon: np.float32, pool: int,
-    factor: np.float32, out: np.ndarray,
-) -> None:  # fmt: skip
-    H, W = planes.shape[1] - 2, planes.shape[2] - 2
-    plane, line = np.empty((H, W), np.float32), np.empty(W, np.float32)
-    means, squares = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
+    planes: np.ndarray,
+    formulas: Formulas,
+    window: int,
+    epsilon: np.float32,
+    pool: int,
+    factor: np.float32,
+    out: np.ndarray,
+) -> None:
+    H = planes.shape[1] - 2
+    W = planes.shape[2] - 2
+    plane = np.empty((H, W), np.float32)
+    line = np.empty(W, np.float32)
+    means = np.empty((H, W), np.float32)
+    squares = np.empty((H, W), np.float32)
     columns = np.empty(W + window, np.float32)
     for k in range(len(formulas.colors)):
         _color(planes, formulas.colors[k], plane)
@@ -172,13 +206,22 @@ def _of_colors(
 
 @njit(cache=True, nogil=True)
 def _of_gradients(
-    planes: np.ndarray, formulas: Formulas, window: int, epsilon: np.float32, pool: int,
-    factor: np.float32, out: np.ndarray,
-) -> None:  # fmt: skip
-    H, W = planes.shape[1] - 2, planes.shape[2] - 2
-    along, down = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
-    size, means = np.empty((H, W), np.float32), np.empty((H, W), np.float32)
-    plane, line = np.empty((H, W), np.float32), np.empty(W, np.float32)
+    planes: np.ndarray,
+    formulas: Formulas,
+    window: int,
+    epsilon: np.float32,
+    pool: int,
+    factor: np.float32,
+    out: np.ndarray,
+) -> None:
+    H = planes.shape[1] - 2
+    W = planes.shape[2] - 2
+    along = np.empty((H, W), np.float32)
+    down = np.empty((H, W), np.float32)
+    size = np.empty((H, W), np.float32)
+    means = np.empty((H, W), np.float32)
+    plane = np.empty((H, W), np.float32)
+    line = np.empty(W, np.float32)
     _gradients(planes, along, down, size)
     if window:
         _means(size, window, np.empty(W + window, np.float32), means)

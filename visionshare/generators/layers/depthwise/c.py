@@ -21,7 +21,8 @@ def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the maxima, which hands them to another unit."""
     height, width, channels = layer.in_shape
     down, across, n = layer.out_shape
-    q, (pad_y, pad_x) = layer.templates.shape[1], layer.pads
+    q = layer.templates.shape[1]
+    pad_y, pad_x = layer.pads
     taps: np.ndarray = layer.templates
     tables = {
         "biases": layer.biases,
@@ -37,11 +38,22 @@ def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
         tap_type = integer_type(taps)
     tables["taps"] = taps.ravel()
     values = {
-        "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
-        "n": n, "size": q, "rows": len(layer.row_cells), "cols": len(layer.col_cells),
-        "cells": down * across, "across": across, "part": inner.name, "tap_type": tap_type,
-        "line": width + 2 * pad_x, "unit": np.float32(1 / 255 if writer.bytes else 1),
-    }  # fmt: skip
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "pad_y": pad_y,
+        "pad_x": pad_x,
+        "n": n,
+        "size": q,
+        "rows": len(layer.row_cells),
+        "cols": len(layer.col_cells),
+        "cells": down * across,
+        "across": across,
+        "part": inner.name,
+        "tap_type": tap_type,
+        "line": width + 2 * pad_x,
+        "unit": np.float32(1 / 255 if writer.bytes else 1),
+    }
     work = {
         "maxima": WorkArray("float", down * across * n),
         "plane": WorkArray("float", (height + 2 * pad_y) * (width + 2 * pad_x)),

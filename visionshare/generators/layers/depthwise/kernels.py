@@ -28,14 +28,22 @@ def depthwise_forward(
     """Write the maximum with 0 of each template's responses in each cell of one image."""
     # `weights` are biases, then taps, all templates side by side; `places` (int32) are positions,
     # row · columns + column, or −1 where a maximum is 0; not written when empty.
-    x, ints, weights, work = borrowed(x), borrowed(ints), borrowed(weights), borrowed(work)
-    out, places = borrowed(out), borrowed(places)
-    n, q, rows, columns = ints[N], ints[SIZE], ints[ROWS], ints[COLUMNS]
+    x = borrowed(x)
+    ints = borrowed(ints)
+    weights = borrowed(weights)
+    work = borrowed(work)
+    out = borrowed(out)
+    places = borrowed(places)
+    n = ints[N]
+    q = ints[SIZE]
+    rows = ints[ROWS]
+    columns = ints[COLUMNS]
     row_cells = ints[HEADER : HEADER + rows]
     col_cells = ints[HEADER + rows : HEADER + rows + columns]
     sources = ints[HEADER + rows + columns :]
     line = (ints[WIDTH] + 2 * ints[PAD_X]) * n
-    sums, canvas = work[:n], work[n:]
+    sums = work[:n]
+    canvas = work[n:]
     # 1) the channel of each template, with zeros around it
     for y in range(ints[HEIGHT]):
         for c in range(ints[WIDTH]):

@@ -45,7 +45,8 @@ class DepthwiseLayer(TemplateLayer):
     @cached_property
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""
-        rows, columns = len(self.row_cells), len(self.col_cells)
+        rows = len(self.row_cells)
+        columns = len(self.col_cells)
         n, q = self.templates.shape[:2]
         header = [*self.in_shape, *self.pads, n, q, rows, columns, self.out_shape[1]]
         parts = [header, self.row_cells, self.col_cells, self.sources]
@@ -152,11 +153,16 @@ class Depthwise(Templates):
         seen = np.asarray(inputs[which])
         templates = [
             sampled_templates(
-                seen[..., channel : channel + 1], self.size, pads, self.multiplier,
-                self.n_patches, self.contrast, rng,
+                seen[..., channel : channel + 1],
+                self.size,
+                pads,
+                self.multiplier,
+                self.n_patches,
+                self.contrast,
+                rng,
             )
             for channel in range(channels)
-        ]  # fmt: skip
+        ]
         sources = np.repeat(np.arange(channels), self.multiplier)
         biases = np.zeros(len(sources), np.float32)
         shape = (rows, columns, channels)

@@ -43,9 +43,13 @@ def slant_of(image: np.ndarray) -> tuple[float, float]:
 @njit(cache=True, nogil=True)
 def deslant_forward(x: np.ndarray, half: np.float32, ints: np.ndarray, out: np.ndarray) -> None:
     """Write an image whose rows are moved so that its slant goes; what moves in is 0."""
-    x, out = borrowed(x), borrowed(out)
-    H, W, C = ints[0], ints[1], ints[2]
-    image, moved = x.reshape((H, W, C)), out.reshape((H, W, C))
+    x = borrowed(x)
+    out = borrowed(out)
+    H = ints[0]
+    W = ints[1]
+    C = ints[2]
+    image = x.reshape((H, W, C))
+    moved = out.reshape((H, W, C))
     slant, middle = slant_of(image)
     for y in range(H):
         move = slant * (y - middle)

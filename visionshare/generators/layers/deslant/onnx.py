@@ -48,12 +48,15 @@ def _moves(images: str, rows: int, cols: int, graph: Graph) -> str:
     def total(values: str, *axes: int) -> str:
         return graph.node("ReduceSum", values, graph.constant(np.array(axes)), keepdims=1)
 
-    zero, one = graph.constant(np.float64(0)), graph.constant(np.float64(1))
+    zero = graph.constant(np.float64(0))
+    one = graph.constant(np.float64(1))
     y = graph.constant(np.arange(rows, dtype=np.float64).reshape(rows, 1, 1))
     x = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1))
     weight = total(graph.node("Max", graph.doubles(images), zero), 3)
-    row, moment = total(weight, 2), total(graph.node("Mul", weight, x), 2)
-    mass, across = total(row, 1), total(moment, 1)
+    row = total(weight, 2)
+    moment = total(graph.node("Mul", weight, x), 2)
+    mass = total(row, 1)
+    across = total(moment, 1)
     first, both = (total(graph.node("Mul", sums, y), 1) for sums in (row, moment))
     second = total(graph.node("Mul", graph.node("Mul", row, y), y), 1)
     not_empty = graph.node("Greater", mass, zero)
@@ -61,8 +64,11 @@ def _moves(images: str, rows: int, cols: int, graph: Graph) -> str:
     spread = graph.node("Sub", second, graph.node("Mul", first, middle))
     least = graph.node("Mul", second, graph.constant(np.float64(1e-9)))
     leans = graph.node("Greater", spread, least)
-    slope = graph.node("Div", graph.node("Sub", both, graph.node("Mul", across, middle)),
-                       graph.node("Where", leans, spread, one))  # fmt: skip
+    slope = graph.node(
+        "Div",
+        graph.node("Sub", both, graph.node("Mul", across, middle)),
+        graph.node("Where", leans, spread, one),
+    )
     slope = graph.node("Clip", slope, graph.constant(np.float64(-1)), one)
     slant = graph.node("Where", leans, slope, zero)
     return graph.node("Mul", slant, graph.node("Sub", y, middle))

@@ -44,7 +44,8 @@ class MovingFamily(Moving):
     ) -> Gradients:
         """Return the gradients in the family's parameters, and in the inputs."""
         values, inner = seen
-        images, gradients = self._images(inputs), G.reshape(values.shape)
+        images = self._images(inputs)
+        gradients = G.reshape(values.shape)
         own = self._features.backward(images, values, inner, gradients, n_jobs)
         if not below:
             return own, None

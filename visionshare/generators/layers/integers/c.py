@@ -22,7 +22,7 @@ from visionshare.generators.layers.integers.memory import (
     parts,
     place_of,
     plan_memory,
-)  # fmt: skip
+)
 from visionshare.generators.layers.integers.packing import PER_BYTE, packed, packed_bytes
 from visionshare.generators.layers.residual.integers import IntegerResidual
 from visionshare.generators.layers.templates.integers import IntegerTemplates
@@ -38,7 +38,8 @@ __all__ = ["emit", "emit_scores"]
 # Sizes in tables are of 16 bits.
 _LARGEST_SIZE = 65535
 # Values of a piece whose sums of two templates are worth being taken apart; products of a turn.
-_SHORTEST, _MOST_UNROLLED = 4, 6
+_SHORTEST = 4
+_MOST_UNROLLED = 6
 # Those of a turn where an instruction has two of them, of a template alone.
 _OF_PAIRS = 4
 # Beside smaller tables a second function of sums would be much of the flash.
@@ -134,22 +135,35 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
         tables += _tables_of_sources(number, layer, images[number])
     kinds = {made.kind for made in layers}
     values: dict[str, Any] = {
-        "layers": layers, "edges": any(made.edges for made in layers),
-        "depthwise": depthwise, "residual": any(made.residual for made in layers),
+        "layers": layers,
+        "edges": any(made.edges for made in layers),
+        "depthwise": depthwise,
+        "residual": any(made.residual for made in layers),
         "outputs": [[image.column, image.plane] for image in images[1:]],
-        "squares": any(made.square for made in layers), "floats": scores is None,
-        "margins": any(image.clear for image in images[1:]), "clear": images[0].clear,
-        "direct": direct, "copied": not direct and deslant is None, "from_floats": from_floats,
+        "squares": any(made.square for made in layers),
+        "floats": scores is None,
+        "margins": any(image.clear for image in images[1:]),
+        "clear": images[0].clear,
+        "direct": direct,
+        "copied": not direct and deslant is None,
+        "from_floats": from_floats,
         "pixels": int(np.prod(family.image_shape_)),
         "place": "number" if deslant else place_of(images[0]),
-        "deslant": deslant is not None, "deslant_c": deslant_source(deslant, images[0]),
-        "n_features": family.n_features_, "bias_type": bias_type,
-        "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
-        "split": loop.split, "adjacent": adjacent, "single": not adjacent or not small,
+        "deslant": deslant is not None,
+        "deslant_c": deslant_source(deslant, images[0]),
+        "n_features": family.n_features_,
+        "bias_type": bias_type,
+        "paired": paired,
+        "lanes": 1 + paired,
+        "sum_type": "uint32_t" if paired else "int32_t",
+        "split": loop.split,
+        "adjacent": adjacent,
+        "single": not adjacent or not small,
         "last": plan.images[-1],
         "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
-        "unroll": loop.unroll, "rest": loop.rest,
-    }  # fmt: skip
+        "unroll": loop.unroll,
+        "rest": loop.rest,
+    }
     if scores is None:
         tables.append(("places", family.places_, integer_type(family.places_)))
     else:
@@ -244,7 +258,8 @@ def _layer(
 ) -> _LayerInC:
     """Return what a layer's structure holds, for the images that it reads and writes."""
     before, after = around
-    n, kind = len(layer.weights), _KINDS[layer.bits]
+    n = len(layer.weights)
+    kind = _KINDS[layer.bits]
     each = packed_bytes(layer.weights[0].size, layer.bits)
     if isinstance(layer, IntegerUnits):
         sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]

@@ -15,9 +15,11 @@ HEADER = 12
 #: Kinds: templates see all channels, or one each; residual ones are added to the input.
 PLAIN, DEPTHWISE, RESIDUAL = range(3)
 # Bits behind the point: of a slant, and of a row or a column.
-SLANT_BITS, PIXEL_BITS = 12, 8
+SLANT_BITS = 12
+PIXEL_BITS = 8
 # A sum in one of the signed bytes that are squared, and the shift of its square.
-_LARGEST_ROOT, _SQUARE_SHIFT = 127, 6
+_LARGEST_ROOT = 127
+_SQUARE_SHIFT = 6
 
 
 @njit(cache=True, nogil=True)
@@ -35,13 +37,21 @@ def cells_forward(
     """Write the maxima of responses in cells, rectified, shifted and cut off."""
     # After the header: the cells of rows and of columns, shifts, sources and lifts. Weights are
     # biases, then taps; the templates of a tap lie side by side.
-    x, ints, weights, work = borrowed(x), borrowed(ints), borrowed(weights), borrowed(work)
+    x = borrowed(x)
+    ints = borrowed(ints)
+    weights = borrowed(weights)
+    work = borrowed(work)
     out = borrowed(out)
-    n, rows, columns, n_cells = ints[N], ints[ROWS], ints[COLUMNS], ints[CELLS]
+    n = ints[N]
+    rows = ints[ROWS]
+    columns = ints[COLUMNS]
+    n_cells = ints[CELLS]
     row_cells = ints[HEADER : HEADER + rows]
     col_cells = ints[HEADER + rows : HEADER + rows + columns]
     tables = ints[HEADER + rows + columns :]
-    shifts, sources, lifts = tables[:n], tables[n : 2 * n], tables[2 * n :]
+    shifts = tables[:n]
+    sources = tables[n : 2 * n]
+    lifts = tables[2 * n :]
     sums = work[:n]
     best = work[n : n + n_cells * n]
     best[:] = 0
@@ -79,9 +89,14 @@ def _add_patch(
     sums: np.ndarray,
 ) -> None:
     """Add the products of a patch, as far as it lies in the image."""
-    x, ints, taps = borrowed(x), borrowed(ints), borrowed(taps)
-    sources, sums = borrowed(sources), borrowed(sums)
-    q, channels, n = ints[SIZE], ints[CHANNELS], sums.shape[0]
+    x = borrowed(x)
+    ints = borrowed(ints)
+    taps = borrowed(taps)
+    sources = borrowed(sources)
+    sums = borrowed(sums)
+    q = ints[SIZE]
+    channels = ints[CHANNELS]
+    n = sums.shape[0]
     for dy in range(max(0, -top), min(q, ints[HEIGHT] - top)):
         for dx in range(max(0, -left), min(q, ints[WIDTH] - left)):
             pixel = ((top + dy) * ints[WIDTH] + left + dx) * channels
@@ -107,8 +122,13 @@ def sums_forward(
 ) -> None:
     """Write units: weighted sums of all values, rectified or squared, shifted and cut off."""
     # Integers: inputs, units, whether they are squares, shifts. Weights: biases, then inputs.
-    x, ints, weights, work = borrowed(x), borrowed(ints), borrowed(weights), borrowed(work)
-    n_inputs, n, square = ints[0], ints[1], ints[2]
+    x = borrowed(x)
+    ints = borrowed(ints)
+    weights = borrowed(weights)
+    work = borrowed(work)
+    n_inputs = ints[0]
+    n = ints[1]
+    square = ints[2]
     sums = work[:n]
     for t in range(n):
         sums[t] = weights[t]
@@ -173,8 +193,11 @@ def _slant(image: np.ndarray) -> tuple[int, int]:
 @njit(cache=True, nogil=True)
 def slant_forward(x: np.ndarray, ints: np.ndarray, out: np.ndarray) -> None:
     """Write an image whose rows are moved so that the slant goes; what comes in is 0."""
-    x, out = borrowed(x), borrowed(out)
-    rows, columns, channels = ints[0], ints[1], ints[2]
+    x = borrowed(x)
+    out = borrowed(out)
+    rows = ints[0]
+    columns = ints[1]
+    channels = ints[2]
     image = x.reshape((rows, columns, channels))
     moved = out.reshape((rows, columns, channels))
     one = 1 << PIXEL_BITS

@@ -79,7 +79,8 @@ class Plan(NamedTuple):
 def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Plan:
     """Return the smallest memory for images of these sizes, one after the other."""
     sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
-    words, numbers = 0, []
+    words = 0
+    numbers = []
     for i, count in enumerate(counts):
         together = sizes[i : i + 2]
         ends = [sum(together[(i + side) % 2 :: 2]) for side in (0, 1)]
@@ -147,10 +148,15 @@ def deslant_source(
         assert layer is not None
         rows, cols, channels = layer.in_shape
         values = {
-            "rows": rows, "cols": cols, "channels": channels, "copied": copied,
-            "begin": image.begin, "line": image.line, "row": channels * (cols + 2 * rows + 1),
+            "rows": rows,
+            "cols": cols,
+            "channels": channels,
+            "copied": copied,
+            "begin": image.begin,
+            "line": image.line,
+            "row": channels * (cols + 2 * rows + 1),
             "written": cols * channels + (0 if image.clear else -cols * channels % 16),
-        }  # fmt: skip
+        }
         template = Path(__file__).with_name("deslant.c.j2")
         named = {"name": name, "deslant": values, "moment": _moment_type(layer)}
         return render_file(template, named).strip()

@@ -20,7 +20,8 @@ __all__ = ["ROOTS", "SQUARE_SHIFT", "Bits", "WholeNumbers"]
 #: Signed bytes that are squared, and the shift of their squares.
 ROOTS = NumberFormat(-127, 127)
 SQUARE_SHIFT = 6
-_LARGEST_BIAS, _LARGEST_SHIFT = 2**29, 30
+_LARGEST_BIAS = 2**29
+_LARGEST_SHIFT = 30
 
 
 class Bits(NamedTuple):
@@ -72,8 +73,9 @@ class WholeNumbers:
 
     def biases(self, biases: np.ndarray) -> np.ndarray:
         """Return biases as sums can hold them, float32."""
-        return np.asarray(np.ldexp(self.whole_biases(biases).astype(np.float64), self.sums),
-                          np.float32)  # fmt: skip
+        return np.asarray(
+            np.ldexp(self.whole_biases(biases).astype(np.float64), self.sums), np.float32
+        )
 
     def whole_biases(self, biases: np.ndarray) -> np.ndarray:
         """Return biases in the unit of the sums, int64."""

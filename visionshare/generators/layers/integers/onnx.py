@@ -131,8 +131,10 @@ def _moves(layer: IntegerDeslant, values: str, graph: Graph) -> str:
     y = graph.constant(np.arange(rows).reshape(rows, 1, 1))
     x = graph.constant(np.arange(cols).reshape(cols, 1))
     weight = total(graph.cast(values, "INT64"), 3)
-    row, moment = total(weight, 2), total(times(weight, x), 2)
-    mass, across = total(row, 1), total(moment, 1)
+    row = total(weight, 2)
+    moment = total(times(weight, x), 2)
+    mass = total(row, 1)
+    across = total(moment, 1)
     first, both = (total(times(sums, y), 1) for sums in (row, moment))
     second = total(times(times(row, y), y), 1)
     spread = graph.node("Sub", times(second, mass), times(first, first))
@@ -141,7 +143,8 @@ def _moves(layer: IntegerDeslant, values: str, graph: Graph) -> str:
     divisor = graph.node("Where", some, spread, number(1))
     size = graph.node("Abs", lean)
     steep = graph.node("Not", graph.node("Less", size, spread))
-    slant, rest = number(0), graph.node("Where", steep, number(0), size)
+    slant = number(0)
+    rest = graph.node("Where", steep, number(0), size)
     # Four bits of the quotient at a time: twelve could leave 64 bits.
     for _ in range(3):
         rest = times(rest, number(16))
@@ -149,11 +152,13 @@ def _moves(layer: IntegerDeslant, values: str, graph: Graph) -> str:
         rest = graph.node("Sub", rest, times(digit, divisor))
         slant = graph.node("Add", times(slant, number(16)), digit)
     slant = graph.node("Where", steep, number(4096), slant)
-    slant = graph.node("Where", graph.node("Less", lean, number(0)),
-                       graph.node("Neg", slant), slant)  # fmt: skip
+    slant = graph.node(
+        "Where", graph.node("Less", lean, number(0)), graph.node("Neg", slant), slant
+    )
     slant = graph.node("Where", some, slant, number(0))
     filled = graph.node("Where", graph.node("Greater", mass, number(0)), mass, number(1))
     middle = graph.node("Div", times(first, number(256)), filled)
     move = times(slant, graph.node("Sub", times(y, number(256)), middle))
-    return graph.node("Div", graph.node("Sub", move, graph.node("Mod", move, number(4096))),
-                      number(4096))  # fmt: skip
+    return graph.node(
+        "Div", graph.node("Sub", move, graph.node("Mod", move, number(4096))), number(4096)
+    )

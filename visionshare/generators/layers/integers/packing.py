@@ -24,7 +24,8 @@ def packed(numbers: np.ndarray, bits: int | str) -> np.ndarray:
     flat = np.asarray(numbers, np.int64).ravel()
     if bits == 8:
         return flat.astype(np.int8).view(np.uint8)
-    digits, base = (flat + 3) // 2 if bits == 2 else flat - _zero(bits), _base(bits)
+    digits = (flat + 3) // 2 if bits == 2 else flat - _zero(bits)
+    base = _base(bits)
     per_byte = PER_BYTE[bits]
     # What fills the last byte is zero, where the format has it.
     fill = 0 if bits == 2 else -_zero(bits)

@@ -99,6 +99,7 @@ def best_exponents(rows: np.ndarray, numbers: NumberFormat) -> np.ndarray:
 
 def shifted(sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """Return whole numbers divided by 2^shifts, rounded to the nearest, halves up, int64."""
-    sums, shifts = np.asarray(sums, np.int64), np.asarray(shifts, np.int64)
+    sums = np.asarray(sums, np.int64)
+    shifts = np.asarray(shifts, np.int64)
     halves = np.where(shifts > 0, np.int64(1) << np.maximum(shifts - 1, 0), 0)
     return np.asarray((sums + halves) >> shifts)

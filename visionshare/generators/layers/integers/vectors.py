@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["emit_in_vectors", "suits_vectors"]
 
 # Templates of a vector, taps of a template in it, and vectors that are computed together.
-_LANES, _TAPS, _MOST = 16, 4, 4
+_LANES = 16
+_TAPS = 4
+_MOST = 4
 # So few templates share a vector with those of neighboring positions.
 _FEW = (4, 8)
 # Bytes that are read together, also beyond the end of a row.
@@ -71,18 +73,24 @@ def emit_in_vectors(family: Network, writer: Writer, scores: ScoreTable) -> Unit
     largest = max(np.abs(numbers).max() for numbers in numbers_of)
     rows, cols, channels = images[0].shape
     values: dict[str, Any] = {
-        "layers": layers, "most": _MOST, "small": bool(largest <= _SMALL),
-        "clear": images[0].clear, "deslant": deslant is not None,
+        "layers": layers,
+        "most": _MOST,
+        "small": bool(largest <= _SMALL),
+        "clear": images[0].clear,
+        "deslant": deslant is not None,
         "deslant_c": deslant_source(deslant, images[0], copied=True),
         "near": any(group.near for layer in layers for group in layer["groups"]),
-        "rows": rows, "values": cols * channels, "begin": images[0].begin, "line": images[0].line,
+        "rows": rows,
+        "values": cols * channels,
+        "begin": images[0].begin,
+        "line": images[0].line,
         "n_classes": len(scores.weights),
         "scoring": {
             "quarters": -(-features // _TAPS),
             "groups": scoring,
             "from": _memory(len(weighted)),
         },
-    }  # fmt: skip
+    }
     work = {
         "even": WorkArray("uint8_t", max(image.size for image in images[0::2]) + _SLACK),
         "odd": WorkArray("uint8_t", max(image.size for image in images[1::2]) + _SLACK),
@@ -112,7 +120,8 @@ def _layer(
     quarters = -(-length // _TAPS)
     shape = [rows, quarters, 0, 0, 1, 1]
     output = [0, 0, n]
-    few, across = 0, 1
+    few = 0
+    across = 1
     if isinstance(layer, IntegerTemplates):
         down, across, _ = layer.out_shape
         shape = [rows, quarters, before.line, layer.in_shape[2], down, across]
@@ -144,7 +153,9 @@ class _Group(NamedTuple):
 def _few(layer: IntegerTemplates) -> int:
     """Return how many last templates of a layer share vectors with those of other positions."""
     # Cells must have two rows of two positions, and the bytes of a vector must lie within 16.
-    few, channels, across = len(layer.weights) % _LANES, layer.in_shape[2], layer.out_shape[1]
+    few = len(layer.weights) % _LANES
+    channels = layer.in_shape[2]
+    across = layer.out_shape[1]
     edges = edges_of(layer)
     down = len(edges) - across
     first = np.concatenate([2 * np.arange(down), 2 * np.arange(across)])
@@ -165,7 +176,8 @@ def _groups(templates: np.ndarray, few: int = 0, across: int = 1) -> list[_Group
         blocks = min(_MOST, -(-(n - few - begin) // _LANES))
         end = min(n - few, begin + blocks * _LANES)
         groups.append(_Group(begin, end, lanes, lanes * taps, blocks))
-        begin, lanes = end, lanes + blocks * _LANES
+        begin = end
+        lanes = lanes + blocks * _LANES
     if few:
         vectors = across * few * 2 // _LANES
         together = 1 if vectors % 2 else 2
@@ -216,7 +228,8 @@ def _tables(
         lanes = np.concatenate([_in_lanes(np.asarray(values), group) for group in groups])
         found.append((f"{name}{number}", lanes, "int32_t"))
     if groups[-1].near:
-        position, tap = np.arange(_LANES) // groups[-1].near, np.arange(_TAPS)
+        position = np.arange(_LANES) // groups[-1].near
+        tap = np.arange(_TAPS)
         places = (position * layer.in_shape[2])[:, None] + tap
         found.append((f"places{number}", places.ravel(), "uint8_t"))
     return found

@@ -23,7 +23,9 @@ def residual_forward(
 ) -> None:
     """Write the responses of templates, at least 0, plus the values in the middle of patches."""
     # Integers: the number of outputs, the place of each one's middle, those of the templates.
-    x, ints, out = borrowed(x), borrowed(ints), borrowed(out)
+    x = borrowed(x)
+    ints = borrowed(ints)
+    out = borrowed(out)
     n = ints[0]
     templates_forward(x, unit, ints[n + 1 :], weights, work, out, places)
     for j in range(n):

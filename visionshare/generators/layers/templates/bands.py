@@ -18,7 +18,9 @@ __all__ = ["CellMaxima", "emit_cells"]
 # By the lanes of a vector: sums in registers at once, of one or two vectors at each position.
 _SUMS = {16: 24, 8: 12}
 # Templates whose taps are side by side; on small cores they come by four.
-_TOGETHER, _WIDEST, _FOUR = 32, 16, 4
+_TOGETHER = 32
+_WIDEST = 16
+_FOUR = 4
 
 
 class CellMaxima(NamedTuple):
@@ -94,8 +96,10 @@ def emit_cells(
 ) -> Unit:
     """Return a unit of maxima in cells, which hands them to another unit as an image."""
     height, width, channels = spec.image_shape
-    (pad_y, pad_x), (n, q) = spec.pads, spec.templates.shape[:2]
-    rows, cols = len(spec.row_cells), len(spec.col_cells)
+    pad_y, pad_x = spec.pads
+    n, q = spec.templates.shape[:2]
+    rows = len(spec.row_cells)
+    cols = len(spec.col_cells)
     groups = _groups(n, q * q * channels, _WIDEST if writer.vectors else _FOUR)
     # An image of floats without margins is read where it is.
     copied = bool(pad_y or pad_x or writer.bytes)
@@ -103,17 +107,33 @@ def emit_cells(
     # Vectors may end after the templates.
     stride = -(-n // _WIDEST) * _WIDEST
     values = {
-        "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
-        "size": q, "length": q * channels, "n": n, "bands": spec.bands, "rows": rows, "cols": cols,
-        "cell_rows": cell_rows, "cell_cols": cell_cols, "stride": stride, "groups": groups,
-        "shapes": _shapes(n, rows, cols), "copied": copied, "tap_type": "float",
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "pad_y": pad_y,
+        "pad_x": pad_x,
+        "size": q,
+        "length": q * channels,
+        "n": n,
+        "bands": spec.bands,
+        "rows": rows,
+        "cols": cols,
+        "cell_rows": cell_rows,
+        "cell_cols": cell_cols,
+        "stride": stride,
+        "groups": groups,
+        "shapes": _shapes(n, rows, cols),
+        "copied": copied,
+        "tap_type": "float",
         "some_without": bool(min(spec.row_cells.min(), spec.col_cells.min()) < 0),
-        "vector": f"{writer.prefix}_vector", "unaligned": f"{writer.prefix}_unaligned",
+        "vector": f"{writer.prefix}_vector",
+        "unaligned": f"{writer.prefix}_unaligned",
         "line": (width + 2 * pad_x if copied else width) * channels,
         "part": inner.name,
         "unit": np.float32(1 / 255 if writer.bytes else 1),
-    }  # fmt: skip
-    taps, tables = spec.templates, {"biases": spec.biases}
+    }
+    taps = spec.templates
+    tables = {"biases": spec.biases}
     if writer.bits is not None:
         # Sums are of floats, whatever the taps are.
         taps, scales = quantize_rows(taps, writer.bits)

@@ -27,7 +27,12 @@ def emit(layer: TemplateLayer, writer: Writer, inner: Unit) -> Unit:
     # Regular cells are computed band by band: memory for one row of them is enough.
     bands, row_cells = (rows, np.zeros(pool, np.int64)) if pool else (1, layer.row_cells)
     spec = CellMaxima(
-        layer.in_shape, layer.pads, layer.templates, layer.biases, bands, row_cells,
+        layer.in_shape,
+        layer.pads,
+        layer.templates,
+        layer.biases,
+        bands,
+        row_cells,
         layer.col_cells,
-    )  # fmt: skip
+    )
     return emit_cells(writer, spec, inner)

@@ -43,7 +43,8 @@ LANES = 16
 # Templates, and positions, whose sums are in registers at once.
 WIDEST, POSITIONS = (32, 8) if _many_registers() else (16, 6)
 # Rows, and vectors of a row, that are summed in registers at once.
-MOST_ROWS, MOST_VECTORS = 3, 3
+MOST_ROWS = 3
+MOST_VECTORS = 3
 
 _FLOAT = ir.FloatType()
 _INT32 = ir.IntType(32)
@@ -327,7 +328,9 @@ def gather_rows(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit = _Emitter(context, builder)
         kinds = signature.args
-        line, n, out_line = arguments[1], arguments[4], arguments[9]
+        line = arguments[1]
+        n = arguments[4]
+        out_line = arguments[9]
         source = emit.data(kinds[0], arguments[0])
         starts = emit.data(kinds[2], arguments[2])
         factors = emit.data(kinds[3], arguments[3])

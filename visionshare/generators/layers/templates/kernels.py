@@ -60,9 +60,15 @@ def templates_forward(
     places: np.ndarray,
 ) -> None:
     """Write the maximum with 0 of each template's responses in each cell of one image."""
-    x, ints, floats, work = borrowed(x), borrowed(ints), borrowed(floats), borrowed(work)
-    out, places = borrowed(out), borrowed(places)
-    n, lanes, n_cells = ints[N], ints[LANES_AT], ints[CELLS]
+    x = borrowed(x)
+    ints = borrowed(ints)
+    floats = borrowed(floats)
+    work = borrowed(work)
+    out = borrowed(out)
+    places = borrowed(places)
+    n = ints[N]
+    lanes = ints[LANES_AT]
+    n_cells = ints[CELLS]
     canvas = Canvas(work[: ints[CANVAS]], ints[LINE], ints[INSIDE])
     draw(x.reshape((ints[HEIGHT], ints[WIDTH])), unit, canvas)
     firsts = ints[HEADER : HEADER + n_cells + 1]
@@ -84,7 +90,8 @@ def templates_forward(
 
 @njit(cache=True, nogil=True)
 def _leave_out(values: np.ndarray, lanes: int, n: int, n_cells: int, out: np.ndarray) -> None:
-    values, out = borrowed(values), borrowed(out)
+    values = borrowed(values)
+    out = borrowed(out)
     for cell in range(n_cells):
         for t in range(n):
             out[cell * n + t] = values[cell * lanes + t]
@@ -136,8 +143,10 @@ def template_gradients(
 @njit(cache=True, nogil=True)
 def _list(places: np.ndarray, G: np.ndarray, t: int, at: int, entries: Entries, n: int) -> int:
     """List the patches with the maxima of a template, after ``n`` others; return how many."""
-    places, G = borrowed(places), borrowed(G)
-    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
+    places = borrowed(places)
+    G = borrowed(G)
+    starts = borrowed(entries.starts)
+    factors = borrowed(entries.factors)
     for cell in range(places.shape[0]):
         place = np.int64(places[cell, t])
         # Written whatever the place is: an entry that is nowhere is overwritten.

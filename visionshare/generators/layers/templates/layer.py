@@ -112,7 +112,8 @@ class TemplateLayer(Fitted):
         """Return the pixels that whole cells see."""
         seen = []
         for axis, cells in enumerate((self.row_cells, self.col_cells)):
-            first, last = boxes[:, 2 * axis], boxes[:, 2 * axis + 1]
+            first = boxes[:, 2 * axis]
+            last = boxes[:, 2 * axis + 1]
             n_cells = int(cells.max()) + 1
             begins = np.array([np.flatnonzero(cells == cell)[0] for cell in range(n_cells)])
             ends = np.array([np.flatnonzero(cells == cell)[-1] for cell in range(n_cells)])
@@ -126,7 +127,8 @@ class TemplateLayer(Fitted):
         """Return the pixels of the patches that begin at places of the padded image, (n, 4)."""
         q = self.templates.shape[1]
         rows, columns = self.place_starts(places)
-        rows, columns = rows - self.pads[0], columns - self.pads[1]
+        rows = rows - self.pads[0]
+        columns = columns - self.pads[1]
         boxes = np.stack([rows, rows + q, columns, columns + q], axis=1)
         return clipped_boxes(boxes, self.in_shape)
 

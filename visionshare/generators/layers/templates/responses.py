@@ -82,11 +82,13 @@ def canvas_of(height: int, width: int, channels: int, pad_y: int, pad_x: int) ->
 @njit(cache=True, nogil=True)
 def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
     """Write an image (H, W · C) times ``unit`` into a canvas; its margins stay zero."""
-    image, pixels = borrowed(image), borrowed(canvas.pixels)
+    image = borrowed(image)
+    pixels = borrowed(canvas.pixels)
     height, width = image.shape
     for y in range(height):
         begin = canvas.inside + y * canvas.row
-        line, values = pixels[begin : begin + width], image[y]
+        line = pixels[begin : begin + width]
+        values = image[y]
         for i in range(width):
             line[i] = np.float32(values[i]) * unit
 
@@ -94,10 +96,12 @@ def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
 @njit(cache=True, nogil=True)
 def cut_out(canvas: Canvas, out: np.ndarray) -> None:
     """Write what is inside the margins of a canvas to ``out`` (H, W · C)."""
-    pixels, out = borrowed(canvas.pixels), borrowed(out)
+    pixels = borrowed(canvas.pixels)
+    out = borrowed(out)
     for y in range(out.shape[0]):
         begin = canvas.inside + y * canvas.row
-        line, values = out[y], pixels[begin : begin + out.shape[1]]
+        line = out[y]
+        values = pixels[begin : begin + out.shape[1]]
         for i in range(line.shape[0]):
             line[i] = values[i]
 
@@ -129,7 +133,8 @@ def taps_of(templates: np.ndarray, biases: np.ndarray) -> Taps:
     values = aligned(lanes * (rows * length + 1))
     first = 0
     while first < n:
-        width, at = _group(n - first), first * (rows * length + 1)
+        width = _group(n - first)
+        at = first * (rows * length + 1)
         for t in range(first, min(n, first + width)):
             values[at + t - first] = biases[t]
             to = at + width + t - first
@@ -173,8 +178,12 @@ def cell_maxima(
     with_places: bool,
 ) -> None:
     """Write each template's maximum with 0 in each cell, (n_cells · lanes,), and where it is."""
-    pixels, starts, firsts = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.firsts)
-    sums, out, places = borrowed(sums), borrowed(out), borrowed(places)
+    pixels = borrowed(canvas.pixels)
+    starts = borrowed(cells.starts)
+    firsts = borrowed(cells.firsts)
+    sums = borrowed(sums)
+    out = borrowed(out)
+    places = borrowed(places)
     values = borrowed(taps.values)
     size = taps.rows * taps.length + 1
     n_cells = firsts.shape[0] - 1
@@ -191,9 +200,19 @@ def cell_maxima(
                 n = (firsts[last] - p + left - 1) // left
                 at = (p - begin) * width
                 respond(
-                    pixels, starts, p, n, canvas.row, taps.rows, taps.length, values, lane * size,
-                    width, sums, at,
-                )  # fmt: skip
+                    pixels,
+                    starts,
+                    p,
+                    n,
+                    canvas.row,
+                    taps.rows,
+                    taps.length,
+                    values,
+                    lane * size,
+                    width,
+                    sums,
+                    at,
+                )
                 p += n
             # 2) the largest of each cell
             for cell in range(first, last):
@@ -201,8 +220,16 @@ def cell_maxima(
                 at = (firsts[cell] - begin) * width
                 to = cell * taps.lanes + lane
                 largest(
-                    sums, at, n, width, starts, firsts[cell], out, places, to,
+                    sums,
+                    at,
+                    n,
+                    width,
+                    starts,
+                    firsts[cell],
+                    out,
+                    places,
+                    to,
                     np.int64(with_places),
-                )  # fmt: skip
+                )
             lane += width
         first = last

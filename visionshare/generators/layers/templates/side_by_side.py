@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["cells_side_by_side", "emit_maps"]
 
 # Maps and positions of a cell's row that share pixels in registers; the most cells of a vector.
-_TOGETHER, _POSITIONS, _LANES = 4, 3, 16
+_TOGETHER = 4
+_POSITIONS = 3
+_LANES = 16
 
 
 class _Group(NamedTuple):
@@ -40,7 +42,8 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
     """Return the unit of templates whose cells lie side by side, which hands them to a unit."""
     height, width, channels = layer.in_shape
     rows, cols, n_maps = layer.out_shape
-    q, padding = layer.templates.shape[1], layer.pads[0]
+    q = layer.templates.shape[1]
+    padding = layer.pads[0]
     together = _TOGETHER * 2 if pool == 1 else _TOGETHER
     length = _vectors(cols) + (pool + q - 2) // pool
     groups = [
@@ -51,16 +54,29 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
     # Bytes that are far from each other are converted one by one.
     spread = writer.bytes and pool * channels > 2
     values = {
-        "part": part.name, "height": height, "width": width, "channels": channels,
-        "rows": rows, "cols": cols, "n_maps": n_maps, "size": q, "pool": pool,
-        "padding": padding, "length": length, "spread": spread, "groups": groups,
+        "part": part.name,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "rows": rows,
+        "cols": cols,
+        "n_maps": n_maps,
+        "size": q,
+        "pool": pool,
+        "padding": padding,
+        "length": length,
+        "spread": spread,
+        "groups": groups,
         "phases": [_phase(place, length, layer, pool) for place in range(pool)],
         "chunks": [columns[i : i + _POSITIONS] for i in range(0, pool, _POSITIONS)],
-        "counts": sorted({group.n_maps for group in groups}), "tap_type": "float",
-        "vector": f"{writer.prefix}_vector", "unaligned": f"{writer.prefix}_unaligned",
+        "counts": sorted({group.n_maps for group in groups}),
+        "tap_type": "float",
+        "vector": f"{writer.prefix}_vector",
+        "unaligned": f"{writer.prefix}_unaligned",
         "unit": np.float32(1 / 255 if writer.bytes else 1),
-    }  # fmt: skip
-    taps, tables = layer.templates, {"biases": layer.biases}
+    }
+    taps = layer.templates
+    tables = {"biases": layer.biases}
     if writer.bits is not None:
         # Sums are of floats, whatever the taps are.
         taps, scales = quantize_rows(taps, writer.bits)
@@ -90,7 +106,8 @@ def cells_side_by_side(n_maps: int, cols: int) -> bool:
 
 def _phase(place: int, length: int, layer: TemplateLayer, pool: int) -> _Phase:
     """Return the columns of the image that have a place in the cells."""
-    width, padding = layer.in_shape[1], layer.pads[1]
+    width = layer.in_shape[1]
+    padding = layer.pads[1]
     skipped = max(0, -(-(padding - place) // pool))
     begin = skipped * pool + place - padding
     count = max(0, min(-(-(width - begin) // pool), length - skipped))

@@ -16,8 +16,13 @@ def units_forward(
 ) -> None:
     """Write activations of weighted sums."""
     # out: (n,), float32
-    x, floats, out = borrowed(x), borrowed(floats), borrowed(out)
-    n_inputs, n, lanes, activation = ints[0], ints[1], ints[2], ints[3]
+    x = borrowed(x)
+    floats = borrowed(floats)
+    out = borrowed(out)
+    n_inputs = ints[0]
+    n = ints[1]
+    lanes = ints[2]
+    activation = ints[3]
     sums = np.empty(lanes, np.float32)
     for j in range(lanes):
         sums[j] = floats[j]

@@ -32,7 +32,8 @@ class MovingUnits(Moving):
 
     def layer(self) -> UnitLayer:
         """Return the layer with the current parameters."""
-        directions, offsets = self._directions, self.parameters[1].copy()
+        directions = self._directions
+        offsets = self.parameters[1].copy()
         return replace(self._fitted, directions=directions, offsets=offsets)
 
     @property
@@ -43,7 +44,8 @@ class MovingUnits(Moving):
         """Return the units (n, 1, 1, n_units), the scaled inputs, the sums and what is inside."""
         flat = inputs.reshape(len(inputs), -1) * pixel_unit(inputs)
         scaled = flat * self._size
-        numbers, inside = self._numbers, None
+        numbers = self._numbers
+        inside = None
         if numbers is None:
             sums = scaled @ self.parameters[0].T + self.parameters[1]
             values = self._activated(sums)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -30,45 +28,14 @@ __all__ = ["add_templates", "mask_gradients", "template_gradients"]
 CACHED = 6144
 
 
-class Positions(NamedTuple):
-    """Of each position: where its patch begins in a canvas, its row and its column."""
-
-    starts: np.ndarray
-    rows: np.ndarray
-    cols: np.ndarray
-
-
-class Weights(NamedTuple):
-    """Row masks, column masks, and whether there is anything but ones where they are not zero."""
-
-    rows: np.ndarray
-    cols: np.ndarray
-    weighted: bool
-
-
 @njit(cache=True, nogil=True)
-def _other_than_ones(masks: np.ndarray) -> bool:
-    return ((masks != 0) & (masks != 1)).any()
-
-
-@njit(cache=True, nogil=True)
-def _weights(rows: np.ndarray, cols: np.ndarray) -> Weights:
-    return Weights(rows, cols, _other_than_ones(rows) or _other_than_ones(cols))
-
-
-@njit(cache=True, nogil=True)
-def _positions(rows: int, cols: int, line: int, channels: int) -> Positions:
-    count = rows * cols
-    starts = np.empty(count, np.int64)
-    ys = np.empty(count, np.int64)
-    xs = np.empty(count, np.int64)
+def _position_starts(rows: int, columns: int, line: int, channels: int) -> np.ndarray:
+    """Return where the patch of each position begins in a canvas."""
+    starts = np.empty(rows * columns, np.int64)
     for y in range(rows):
-        for x in range(cols):
-            p = y * cols + x
-            starts[p] = y * line + x * channels
-            ys[p] = y
-            xs[p] = x
-    return Positions(starts, ys, xs)
+        for x in range(columns):
+            starts[y * columns + x] = y * line + x * channels
+    return starts
 
 
 @njit(cache=True, nogil=True)
@@ -103,13 +70,12 @@ def template_gradients(
     together = max(1, CACHED // one.pixels.size)
     size = one.pixels.size
     pixels = aligned(together * size)
-    positions = _positions(rows, cols, one.row, channels)
+    begins = _position_starts(rows, cols, one.row, channels)
     unit = pixel_unit(images)
     entries = empty_entries(together * len(features) + 1)
     line = filled(length)
     sums = Rows(aligned(n_templates * q * line), line)
     source = Rows(pixels, one.row)
-    masks = _weights(row_masks, col_masks)
     for begin in range(0, n, together):
         end = min(n, begin + together)
         for i in range(begin, end):
@@ -119,7 +85,15 @@ def template_gradients(
             count = 0
             for i in range(begin, end):
                 count = _list(
-                    maxima[i], G[i], served, masks, positions, (i - begin) * size, entries, count
+                    maxima[i],
+                    G[i],
+                    served,
+                    row_masks,
+                    col_masks,
+                    begins,
+                    (i - begin) * size,
+                    entries,
+                    count,
                 )
             add_together(source, entries, count, q, length, sums, t * q * line)
     out[:] = sums.values.reshape((n_templates, q, line))[:, :, :length]
@@ -130,8 +104,9 @@ def _list(
     maxima: np.ndarray,
     G: np.ndarray,
     features: np.ndarray,
-    masks: Weights,
-    positions: Positions,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    begins: np.ndarray,
     at: int,
     entries: Entries,
     n: int,
@@ -141,22 +116,17 @@ def _list(
     maxima = borrowed(maxima)
     G = borrowed(G)
     features = borrowed(features)
-    rows = borrowed(masks.rows)
-    cols = borrowed(masks.cols)
-    begins = borrowed(positions.starts)
-    ys = borrowed(positions.rows)
-    xs = borrowed(positions.cols)
     starts = borrowed(entries.starts)
     factors = borrowed(entries.factors)
+    columns = col_masks.shape[1]
     for r in range(features.shape[0]):
         f = features[r, 0]
+        a = features[r, 1]
+        b = features[r, 2]
         # Written whatever the maximum is: what is nowhere is written over.
         p = max(maxima[f], 0)
-        factor = G[f]
-        if masks.weighted:
-            factor *= rows[features[r, 1], ys[p]] * cols[features[r, 2], xs[p]]
         starts[n] = at + begins[p]
-        factors[n] = factor
+        factors[n] = G[f] * (row_masks[a, p // columns] * col_masks[b, p % columns])
         n += maxima[f] >= 0
     return n
 
@@ -207,22 +177,21 @@ def add_templates(
     pad_y = margin(height, rows, q)
     pad_x = margin(width // channels, cols, q)
     canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    positions = _positions(rows, cols, canvas.row, channels)
-    masks = _weights(row_masks, col_masks)
+    begins = _position_starts(rows, cols, canvas.row, channels)
     for i in range(n):
         canvas.pixels[:] = np.float32(0)
         for f in range(layout.shape[0]):
             p = maxima[i, f]
             if p < 0:
                 continue
-            factor = G[i, f]
-            if masks.weighted:
-                row_weight = masks.rows[layout[f, 1], positions.rows[p]]
-                factor *= row_weight * masks.cols[layout[f, 2], positions.cols[p]]
+            t = layout[f, 0]
+            a = layout[f, 1]
+            b = layout[f, 2]
+            factor = G[i, f] * (row_masks[a, p // cols] * col_masks[b, p % cols])
             for y in range(q):
-                start = positions.starts[p] + y * canvas.row
+                start = begins[p] + y * canvas.row
                 row = canvas.pixels[start : start + length]
-                taps = templates[layout[f, 0], y]
+                taps = templates[t, y]
                 for k in range(length):
                     row[k] += factor * taps[k]
         cut_out(canvas, out[i])

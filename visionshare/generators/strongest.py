@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.generators.pictures import Plate, Row, Seen, Tile
-from visionshare.machine.resources import product
 
 __all__ = [
     "Strongest",
     "strongest_caption",
-    "strongest_responses",
     "strongest_rows",
     "without_silent",
 ]
@@ -21,8 +19,6 @@ __all__ = [
 # Parts of images in a mean, and those that are shown alone.
 _IN_MEAN = 25
 _ALONE = 2
-# Images whose responses are computed together.
-_AT_ONCE = 16
 
 
 class Strongest(NamedTuple):
@@ -39,22 +35,6 @@ class Strongest(NamedTuple):
         at = flat.argmax(axis=1)
         rows, cols = np.divmod(at, responses.shape[2])
         return cls(np.take_along_axis(flat, at[:, None], axis=1)[:, 0], rows, cols)
-
-
-def strongest_responses(
-    inputs: np.ndarray, templates: np.ndarray, paddings: tuple[int, ...]
-) -> Strongest:
-    """Return the largest response of each template to each image."""
-    m, q = templates.shape[:2]
-    flat = np.ascontiguousarray(templates.transpose(3, 1, 2, 0), np.float32).reshape(-1, m)
-    margins = ((0, 0), *((padding, padding) for padding in paddings), (0, 0))
-    parts = []
-    for start in range(0, len(inputs), _AT_ONCE):
-        padded = np.pad(inputs[start : start + _AT_ONCE].astype(np.float32), margins)
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (q, q), axis=(1, 2))
-        responses = product(windows.reshape(-1, len(flat)), flat)
-        parts.append(Strongest.of(responses.reshape(*windows.shape[:3], m)))
-    return Strongest(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def strongest_rows(seen: Seen, found: Strongest, template: int) -> tuple[Row, ...]:

@@ -30,7 +30,7 @@ from visionshare.generators.strongest import (
     without_silent,
 )
 
-__all__ = ["pictures"]
+__all__ = ["TemplatePictures", "pictures"]
 
 # Inputs of a unit that are shown, images in a mean, and units that are shown.
 _INPUTS = 4
@@ -102,7 +102,7 @@ class _Noted(Pictures):
         return self._inner.tiles(feature)
 
 
-class _Templates(Pictures):
+class TemplatePictures(Pictures):
     """What is drawn of a layer's templates."""
 
     def __init__(self, layer: TemplateLayer, seen: Seen) -> None:
@@ -111,8 +111,7 @@ class _Templates(Pictures):
         raster = replace(seen, images=seen.inputs).raster
         self._maxima, places = Forward([layer]).with_places(raster, 1)
         self._found = self._strongest(places)
-        q = layer.templates.shape[1]
-        self._responses = seen.through(q, layer.pads)
+        self._responses = seen.through(layer.size, layer.pads)
 
     def _strongest(self, places: np.ndarray) -> Strongest:
         """Return the strongest responses, and the rows and columns of their positions."""
@@ -120,9 +119,8 @@ class _Templates(Pictures):
         images, templates = np.indices(found.values.shape)
         # Where a maximum is 0 there is no place.
         begin = np.maximum(places[images, found.rows, found.cols, templates], 0).astype(np.int64)
-        boxes = self._layer.place_starts(begin.ravel())
-        rows, cols = (axis.reshape(begin.shape) for axis in boxes)
-        return Strongest(found.values, rows, cols)
+        rows, columns = self._layer.place_starts(begin.ravel())
+        return Strongest(found.values, rows.reshape(begin.shape), columns.reshape(begin.shape))
 
     def _rows_of(self, template: int) -> tuple[Row, ...]:
         if self._seen.draws_templates:
@@ -136,8 +134,19 @@ class _Templates(Pictures):
         colors = self._layer.templates.shape[3] == 3
         return "Gray is zero." if colors else "Red is positive, blue negative."
 
+    @property
+    def _heading(self) -> str:
+        if self._seen.layer == 1:
+            return "The first features"
+        return f"Templates of layer {self._seen.layer}: the first features"
 
-class _Maps(_Templates):
+    @property
+    def _order(self) -> str:
+        order = "In the order in which they were chosen, under the numbers of their features."
+        return f"{order} {'Templates: ' if self._seen.draws_templates else ''}{self._drawn}"
+
+
+class _Maps(TemplatePictures):
     """Pictures of a layer of templates that others follow."""
 
     def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen) -> None:
@@ -166,7 +175,7 @@ class _Maps(_Templates):
         return f"{self._drawn} Of the responses that are above 0, {kept} seen by the next layer."
 
 
-class _Chosen(_Templates):
+class _Chosen(TemplatePictures):
     """Pictures of a last layer of templates: its features by template."""
 
     def __init__(self, layer: TemplateLayer, places: np.ndarray, seen: Seen) -> None:
@@ -193,18 +202,10 @@ class _Chosen(_Templates):
         return Stack(few, self._rows_of(template))
 
     @property
-    def _heading(self) -> str:
-        if self._seen.layer == 1:
-            return "The first features"
-        return f"Templates of layer {self._seen.layer}: the first features"
-
-    @property
     def _caption(self) -> str:
         rows, columns, _ = self._layer.out_shape
-        order = "In the order in which they were chosen, under the numbers of their features."
-        drawn = f"Templates: {self._drawn}" if self._seen.draws_templates else self._drawn
         return (
-            f"{order} {drawn} A feature is the maximum of the response in one of {rows}×{columns} "
+            f"{self._order} A feature is the maximum of the response in one of {rows}×{columns} "
             "cells."
         )
 

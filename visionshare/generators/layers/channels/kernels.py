@@ -7,7 +7,7 @@ from numba import njit
 
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.channels.formulas import Formulas
-from visionshare.generators.layers.channels.planes import channels_of_block
+from visionshare.generators.layers.channels.planes import channels_of
 
 __all__ = ["HEADER", "channels_forward"]
 
@@ -43,6 +43,6 @@ def channels_forward(
     scale = 1.0 if unit == 1 else 1 / 255
     epsilon = np.float32(floats[0] / scale)
     factor = np.float32((1.0 if window else scale) / pool**2)
-    images = x.reshape((1, height, width, n_values))
-    maps = out.reshape((1, ints[3], ints[4], n_maps))
-    channels_of_block(images, formulas, window, epsilon, pool, factor, maps)
+    image = x.reshape((height, width, n_values))
+    maps = out.reshape((ints[3], ints[4], n_maps))
+    channels_of(image, formulas, window, epsilon, pool, factor, maps)

@@ -12,7 +12,7 @@ from numba import njit
 
 from visionshare.generators.layers.channels.formulas import Formulas
 
-__all__ = ["channels_of_block"]
+__all__ = ["channels_of"]
 
 
 @njit(cache=True, nogil=True)
@@ -237,8 +237,8 @@ def _of_gradients(
 
 
 @njit(cache=True, nogil=True)
-def channels_of_block(
-    images: np.ndarray,
+def channels_of(
+    image: np.ndarray,
     formulas: Formulas,
     window: int,
     epsilon: np.float32,
@@ -246,12 +246,10 @@ def channels_of_block(
     factor: np.float32,
     out: np.ndarray,
 ) -> None:
-    """Write the channels of images."""
-    # images: (n, H, W, C), uint8 or float32
-    # out: (n, h, w, n_maps), float32
-    for i in range(len(images)):
-        planes = _planes(images[i])
-        if len(formulas.colors):
-            _of_colors(planes, formulas, window, epsilon, pool, factor, out[i])
-        if formulas.magnitude_map >= 0 or len(formulas.orientations):
-            _of_gradients(planes, formulas, window, epsilon, pool, factor, out[i])
+    """Write the channels of an image (H, W, C), float32, to ``out`` (h, w, n_maps)."""
+    # Windows of 0 stand for no normalization; `factor` multiplies sums over cells.
+    planes = _planes(image)
+    if len(formulas.colors):
+        _of_colors(planes, formulas, window, epsilon, pool, factor, out)
+    if formulas.magnitude_map >= 0 or len(formulas.orientations):
+        _of_gradients(planes, formulas, window, epsilon, pool, factor, out)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from visionshare.generators.layers.integer_layer import whole_vector
 from visionshare.generators.layers.integers.kernels import DEPTHWISE
-from visionshare.generators.layers.layer import Selection
 from visionshare.generators.layers.states import check_sources
+from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 
 __all__ = ["IntegerDepthwise"]
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerDepthwise(IntegerTemplates):
+class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
     """Templates (n, q, q, 1) that see one channel each; otherwise as :class:`IntegerTemplates`."""
 
     sources: np.ndarray
     kind: ClassVar[str] = "depthwise-int"
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources")
     code_kind: ClassVar[int] = DEPTHWISE
-    reads_some_channels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,17 +34,6 @@ class IntegerDepthwise(IntegerTemplates):
     def depth(self) -> int:
         """Number of channels that a template sees."""
         return 1
-
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the layer with the templates in use, and the channels that they see."""
-        smaller, places, _ = super().take(outputs)
-        assert isinstance(smaller, IntegerDepthwise)
-        return Selection(smaller, places, np.unique(smaller.sources))
-
-    def take_channels(self, channels: np.ndarray) -> IntegerDepthwise:
-        """Return the layer for inputs that have only these channels, ascending."""
-        in_shape = (*self.in_shape[:2], len(channels))
-        return replace(self, in_shape=in_shape, sources=np.searchsorted(channels, self.sources))
 
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from visionshare.generators.checks import check_whole
-from visionshare.generators.layers.layer import LayerCode, Selection, Shape
+from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.states import check_sources, int_vector
+from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import TemplateLayer, Templates
 
@@ -22,25 +23,12 @@ __all__ = ["Depthwise", "DepthwiseLayer"]
 
 
 @dataclass(frozen=True, eq=False)
-class DepthwiseLayer(TemplateLayer):
+class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
     """Templates of one channel each; otherwise as :class:`TemplateLayer`."""
 
     kind: ClassVar[str] = "depthwise"
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
-    reads_some_channels: ClassVar[bool] = True
     sources: np.ndarray
-
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the templates in use, and the channels that they see."""
-        smaller, places, _ = super().take(outputs)
-        assert isinstance(smaller, DepthwiseLayer)
-        return Selection(smaller, places, np.unique(smaller.sources))
-
-    def take_channels(self, channels: np.ndarray) -> DepthwiseLayer:
-        """Return the layer for inputs that have only these channels, ascending."""
-        rows, columns, _ = self.in_shape
-        sources = np.searchsorted(channels, self.sources)
-        return replace(self, in_shape=(rows, columns, len(channels)), sources=sources)
 
     @cached_property
     def code(self) -> LayerCode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,9 +16,9 @@ from visionshare.generators.layers.integer_layer import (
     whole_vector,
 )
 from visionshare.generators.layers.integers.kernels import PLAIN
-from visionshare.generators.layers.layer import LayerCode, Selection, Shape
+from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads
-from visionshare.generators.layers.templates.layer import kept_cells
+from visionshare.generators.layers.templates.cells import CellTemplates
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -27,7 +27,7 @@ __all__ = ["IntegerTemplates"]
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerTemplates(WeightedIntegerLayer):
+class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
     """Largest responses of templates in cells: rectified, shifted, cut off at 255.
 
     out[r, c, t] = min(255, shifted(max(0, max over the cell of (image ⊗ weights_t) + bias_t), s_t))
@@ -43,7 +43,6 @@ class IntegerTemplates(WeightedIntegerLayer):
     row_cells: np.ndarray
     col_cells: np.ndarray
     kind: ClassVar[str] = "templates-int"
-    #: Arrays of one row per template.
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts")
     #: What the kernel computes.
     code_kind: ClassVar[int] = PLAIN
@@ -61,11 +60,6 @@ class IntegerTemplates(WeightedIntegerLayer):
             check_cells(cells, side + 2 * pad - q + 1)
 
     @property
-    def size(self) -> int:
-        """Side of a template in pixels."""
-        return int(self.weights.shape[1])
-
-    @property
     def depth(self) -> int:
         """Number of channels that a template sees."""
         return self.in_shape[2]
@@ -75,16 +69,6 @@ class IntegerTemplates(WeightedIntegerLayer):
         """The largest number that is added to a sum."""
         return 0
 
-    @property
-    def out_shape(self) -> Shape:
-        """Rows and columns of cells, and the number of templates."""
-        return int(self.row_cells.max()) + 1, int(self.col_cells.max()) + 1, len(self.weights)
-
-    @property
-    def n_templates(self) -> int:
-        """Number of templates."""
-        return len(self.weights)
-
     def macs(self, outputs: np.ndarray | None = None) -> int:
         """Return the multiply-accumulates per image: of each template in use, all its cells."""
         down = int((self.row_cells >= 0).sum())
@@ -92,19 +76,6 @@ class IntegerTemplates(WeightedIntegerLayer):
         n = len(self.weights)
         used = n if outputs is None else len(np.unique(outputs % n))
         return down * across * self.weights[0].size * used
-
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the layer with the templates in use, and where the outputs are then."""
-        n = len(self.weights)
-        used, number = np.unique(outputs % n, return_inverse=True)
-        return kept_cells(self._chosen(used), outputs // n, number.reshape(-1))
-
-    def _chosen(self, used: np.ndarray) -> Any:
-        return replace(self, **{name: getattr(self, name)[used] for name in self.per_template})
-
-    def groups(self, outputs: np.ndarray) -> np.ndarray | None:
-        """Return the template of each output."""
-        return outputs % len(self.weights)
 
     @cached_property
     def code(self) -> LayerCode:

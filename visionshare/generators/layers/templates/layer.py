@@ -12,24 +12,24 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.contributions import clipped_boxes
-from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
+from visionshare.generators.layers.layer import Layer, LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads, float_array, int_vector
+from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.tables import code_of, packed_taps
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.moving import Moving
 
-__all__ = ["CONTRASTS", "TemplateLayer", "Templates", "kept_cells"]
+__all__ = ["CONTRASTS", "TemplateLayer", "Templates", "grid_cells"]
 
 CONTRASTS = ("none", "mean", "unit")
 
 
 @dataclass(frozen=True, eq=False)
-class TemplateLayer(Fitted):
+class TemplateLayer(CellTemplates):
     """Templates with biases, and the cells whose maxima are kept."""
 
     kind: ClassVar[str] = "templates"
-    #: Arrays of one row per template.
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases")
     in_shape: Shape
     templates: np.ndarray
@@ -39,24 +39,9 @@ class TemplateLayer(Fitted):
     col_cells: np.ndarray
 
     @property
-    def out_shape(self) -> Shape:
-        """Rows and columns of cells, and the number of templates."""
-        return int(self.row_cells.max()) + 1, int(self.col_cells.max()) + 1, len(self.templates)
-
-    @property
     def arrays(self) -> dict[str, np.ndarray]:
         """Templates and biases."""
         return {"templates": self.templates, "biases": self.biases}
-
-    @property
-    def n_templates(self) -> int:
-        """Number of templates."""
-        return len(self.templates)
-
-    @property
-    def size(self) -> int:
-        """Side of a template in pixels."""
-        return int(self.templates.shape[1])
 
     @cached_property
     def cell_areas(self) -> np.ndarray:
@@ -77,20 +62,6 @@ class TemplateLayer(Fitted):
         """Return the multiply-accumulates per image of each output alone, int64."""
         taps = int(np.prod(self.templates.shape[1:]))
         return np.asarray(taps * self.cell_areas[outputs // len(self.templates)])
-
-    def take(self, outputs: np.ndarray) -> Selection:
-        """Return the layer with the templates in use, and where the outputs are then."""
-        n = len(self.templates)
-        used, number = np.unique(outputs % n, return_inverse=True)
-        return kept_cells(self._chosen(used), outputs // n, number.reshape(-1))
-
-    def _chosen(self, used: np.ndarray) -> Any:
-        """Return the layer with some templates."""
-        return replace(self, **{name: getattr(self, name)[used] for name in self.per_template})
-
-    def groups(self, outputs: np.ndarray) -> np.ndarray | None:
-        """Return the template of each output: its cells are chosen together."""
-        return outputs % len(self.templates)
 
     @cached_property
     def code(self) -> LayerCode:
@@ -286,23 +257,6 @@ class Templates(Layer):
             raise InputError("images", sides, f"images of at least {least}×{least} pixels")
         cells = np.repeat(np.arange(n_cells), self.pool)
         return np.concatenate([cells, np.full(positions - len(cells), -1)])
-
-
-def kept_cells(layer: Any, cells: np.ndarray, templates: np.ndarray) -> Selection:
-    """Return a layer without rows and columns of cells that no output needs."""
-    columns = layer.out_shape[1]
-    kept = {}
-    numbers = []
-    for name, wanted in (("row_cells", cells // columns), ("col_cells", cells % columns)):
-        used, number = np.unique(wanted, return_inverse=True)
-        numbers.append(number.reshape(-1))
-        before = getattr(layer, name)
-        new = np.full(int(before.max()) + 2, -1)
-        new[used] = np.arange(len(used))
-        kept[name] = new[before]
-    smaller = replace(layer, **kept)
-    _, columns, n = smaller.out_shape
-    return Selection(smaller, (numbers[0] * columns + numbers[1]) * n + templates)
 
 
 def grid_cells(positions: int, grid: int) -> np.ndarray:

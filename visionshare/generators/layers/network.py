@@ -415,11 +415,6 @@ class Network(FeatureFamily):
         """Whether all layers compute with integers, so that features are whole numbers."""
         return all(isinstance(layer, IntegerLayer) for layer in self.layers_)
 
-    @property
-    def table_bytes(self) -> int:
-        """Bytes of the tables of integer layers, packed as C holds them."""
-        return sum(layer.nbytes for layer in self.layers_ if isinstance(layer, IntegerLayer))
-
     def to_c(self, writer: Writer) -> Unit:
         """Return the unit of the first layer, which calls the others."""
         from visionshare.generators.layers.c import emit

@@ -17,10 +17,10 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
-from visionshare.generators.clustering import cluster_centers
 from visionshare.generators.contributions import clipped_boxes, seen_boxes
 from visionshare.generators.layer_summary import LayerSummary
-from visionshare.generators.patch_sampling import check_contrast, drawn_patches
+from visionshare.generators.layers.templates.fitting import sampled_templates
+from visionshare.generators.layers.templates.layer import CONTRASTS
 from visionshare.generators.patches.masks import axis_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     RestrictedPlan,
@@ -32,8 +32,6 @@ from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas, size_text
 
 __all__ = ["PatchTemplates"]
-
-CONTRASTS = ("none", "mean", "unit")
 
 
 class PatchTemplates(FeatureFamily):
@@ -130,7 +128,17 @@ class PatchTemplates(FeatureFamily):
         self._check_size(raster.shape[1:])
         self._set_geometry(raster.shape[1:])
         rng = np.random.default_rng(self.random_state)
-        self.templates_ = self._cluster(self._collect(raster, rng))
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        self.templates_ = sampled_templates(
+            raster,
+            self.patch_size,
+            self.pads_,
+            self.n_templates,
+            self.n_patches,
+            self.contrast,
+            rng,
+            seed,
+        )
         rows, cols = self.positions_
         self.row_masks_ = self._axis_masks(rows)
         self.col_masks_ = self._axis_masks(cols)
@@ -184,25 +192,6 @@ class PatchTemplates(FeatureFamily):
         top, left = (max(self.padding, -(-(q - side) // 2)) for side in (H, W))
         self.pads_ = pads = (top, left)
         self.positions_ = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
-
-    def _collect(self, images: Any, rng: np.random.Generator) -> np.ndarray:
-        """Return random patches as rows, without those that have no contrast."""
-        n = len(images)
-        rows, cols = self.positions_
-        which = np.sort(rng.integers(n, size=self.n_patches))
-        ys = rng.integers(rows, size=self.n_patches)
-        xs = rng.integers(cols, size=self.n_patches)
-        patches = drawn_patches(images, which, (ys, xs), self.patch_size, self.pads_)
-        flat = patches.reshape(self.n_patches, -1)
-        spread = flat.std(axis=1)
-        return _contrasted(flat[spread > 0.05 * max(float(spread.max()), 1e-12)], self.contrast)
-
-    def _cluster(self, patches: np.ndarray) -> np.ndarray:
-        check_contrast(len(patches), "n_templates", self.n_templates)
-        seed = int(np.random.default_rng(self.random_state).integers(2**31))
-        centers = _contrasted(cluster_centers(patches, self.n_templates, seed), self.contrast)
-        q = self.patch_size
-        return np.ascontiguousarray(centers.reshape(self.n_templates, q, q, -1))
 
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
@@ -438,19 +427,3 @@ class PatchTemplates(FeatureFamily):
         state = dict(super().__getstate__())
         state.pop("_plan", None)
         return state
-
-
-def _unit(images: np.ndarray) -> np.float32:
-    """Return what a pixel's value is multiplied with: bytes are read as 0 to 1."""
-    return np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
-
-
-def _contrasted(rows: np.ndarray, contrast: str) -> np.ndarray:
-    """Return rows brought to zero mean and unit norm, to zero mean, or unchanged."""
-    if contrast == "none":
-        return rows
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    if contrast == "mean":
-        return rows
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.maximum(norms, 1e-12)

@@ -23,6 +23,7 @@ def sampled_templates(
     n_patches: int,
     contrast: str,
     rng: np.random.Generator,
+    seed: int | None = None,
 ) -> np.ndarray:
     """Return templates (n, size, size, C), float32."""
     rows = images.shape[1] + 2 * pads[0] - size + 1
@@ -38,7 +39,8 @@ def sampled_templates(
     patches = _contrasted(patches[spread > _LEAST_CONTRAST * largest], contrast)
     check_contrast(len(patches), "n_templates", n)
     # 3) cluster the others
-    centers = cluster_centers(patches, n, int(rng.integers(2**31)))
+    seed = int(rng.integers(2**31)) if seed is None else seed
+    centers = cluster_centers(patches, n, seed)
     templates = _contrasted(centers, contrast).reshape(n, size, size, -1)
     return np.ascontiguousarray(templates, np.float32)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from visionshare.generators.computed import image_batches
-from visionshare.generators.inputs import flattened
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.layer import Fitted
 from visionshare.machine.resources import run_blocks
@@ -23,6 +23,9 @@ __all__ = ["Forward", "run_chain"]
 # Images of one call of a compiled chain.
 _AT_ONCE = 64
 _NOWHERE = np.empty((0, 0), np.int32)
+# What pixels are multiplied with.
+_OF_BYTES = np.float32(1 / 255)
+_OF_FLOATS = np.float32(1)
 
 
 class _Piece(NamedTuple):
@@ -39,6 +42,8 @@ class Forward:
 
     def __init__(self, layers: Sequence[Fitted]) -> None:
         self._layers = list(layers)
+        self._out_shape = self._layers[-1].out_shape
+        self._size = math.prod(self._out_shape)
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
@@ -49,7 +54,7 @@ class Forward:
             together = list(group)
             if compiled:
                 keeps_bytes = all(layer.keeps_bytes for layer in together)
-                size = int(np.prod(together[-1].out_shape))
+                size = math.prod(together[-1].out_shape)
                 pieces.append(_Piece(None, chain_of(together), keeps_bytes, size))
                 continue
             for layer in together:
@@ -59,27 +64,25 @@ class Forward:
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return what the layers make of images (n, *out_shape), float32."""
-        shape = self._layers[-1].out_shape
-        out = np.empty((len(raster), int(np.prod(shape))), np.float32)
+        out = np.empty((len(raster), self._size), np.float32)
         for batch in image_batches(len(raster), self._bytes_per_image):
             self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
-        return out.reshape(len(raster), *shape)
+        return out.reshape(len(raster), *self._out_shape)
 
     def picked(self, raster: np.ndarray, places: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return some of the last layer's values, (n, len(places)), float32."""
         out = np.empty((len(raster), len(places)), np.float32)
-        size = int(np.prod(self._layers[-1].out_shape))
-        for batch in image_batches(len(raster), self._bytes_per_image + 4.0 * size):
+        for batch in image_batches(len(raster), self._bytes_per_image + 4.0 * self._size):
             part = raster[batch]
-            values = np.empty((len(part), size), np.float32)
+            values = np.empty((len(part), self._size), np.float32)
             self._apply(part, values, _NOWHERE, n_jobs)
             np.take(values, places, axis=1, out=out[batch])
         return out
 
     def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs, and where the maxima of a last layer of templates are, int32."""
-        shape = (len(raster), *self._layers[-1].out_shape)
-        out = np.empty((len(raster), int(np.prod(shape[1:]))), np.float32)
+        shape = (len(raster), *self._out_shape)
+        out = np.empty((len(raster), self._size), np.float32)
         places = np.empty(out.shape, np.int32)
         self._apply(raster, out, places, n_jobs)
         return out.reshape(shape), places.reshape(shape)
@@ -93,7 +96,7 @@ class Forward:
             inputs.append(values.reshape(len(raster), *layer.out_shape))
         return inputs
 
-    @property
+    @cached_property
     def _bytes_per_image(self) -> float:
         """Bytes of what families between chains see and give, for one image."""
         sizes = [
@@ -105,13 +108,13 @@ class Forward:
 
     def _apply(self, raster: np.ndarray, out: np.ndarray, places: np.ndarray, n_jobs: int) -> None:
         """Write the outputs (n, size); places too where there is room for them."""
-        values = np.ascontiguousarray(flattened(raster))
+        values = np.ascontiguousarray(raster).reshape(len(raster), -1)
         are_bytes = raster.dtype == np.uint8
         for piece in self._pieces:
             last = piece is self._pieces[-1]
             to = out if last else np.empty((len(raster), piece.size), np.float32)
             if piece.chain is not None:
-                unit = np.float32(1 / 255 if are_bytes else 1)
+                unit = _OF_BYTES if are_bytes else _OF_FLOATS
                 run_chain(piece.chain, values, unit, to, places if last else _NOWHERE, n_jobs)
             elif piece.family is not None:
                 images = piece.family.images(values, are_bytes)

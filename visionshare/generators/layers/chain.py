@@ -18,6 +18,7 @@ from visionshare.generators.layers.depthwise.kernels import depthwise_forward
 from visionshare.generators.layers.deslant.kernels import deslant_forward
 from visionshare.generators.layers.integers.kernels import (
     cells_forward,
+    rounding_forward,
     slant_forward,
     sums_forward,
 )
@@ -29,30 +30,30 @@ from visionshare.generators.layers.units.kernels import units_forward
 
 __all__ = ["Chain", "chain_of", "forward_block", "is_compiled"]
 
-(
-    _DESLANT,
-    _CHANNELS,
-    _TEMPLATES,
-    _UNITS,
-    _DEPTHWISE,
-    _RESIDUAL,
-    _INTEGER_DESLANT,
-    _INTEGER_CELLS,
-    _INTEGER_UNITS,
-) = range(9)
 _NUMBERS = {
-    "deslant": _DESLANT,
-    "channels": _CHANNELS,
-    "templates": _TEMPLATES,
-    "units": _UNITS,
-    "depthwise": _DEPTHWISE,
-    "residual": _RESIDUAL,
-    "deslant-int": _INTEGER_DESLANT,
-    "templates-int": _INTEGER_CELLS,
-    "depthwise-int": _INTEGER_CELLS,
-    "residual-int": _INTEGER_CELLS,
-    "units-int": _INTEGER_UNITS,
+    "deslant": 0,
+    "channels": 1,
+    "templates": 2,
+    "units": 3,
+    "depthwise": 4,
+    "residual": 5,
+    "rounding": 6,
+    "deslant-int": 7,
+    "templates-int": 8,
+    "depthwise-int": 8,
+    "residual-int": 8,
+    "units-int": 9,
 }
+_DESLANT = _NUMBERS["deslant"]
+_CHANNELS = _NUMBERS["channels"]
+_TEMPLATES = _NUMBERS["templates"]
+_UNITS = _NUMBERS["units"]
+_DEPTHWISE = _NUMBERS["depthwise"]
+_RESIDUAL = _NUMBERS["residual"]
+_ROUNDING = _NUMBERS["rounding"]
+_INTEGER_DESLANT = _NUMBERS["deslant-int"]
+_INTEGER_CELLS = _NUMBERS["templates-int"]
+_INTEGER_UNITS = _NUMBERS["units-int"]
 # Where each number of a step is in its row.
 _KIND, _INTS, _WEIGHTS, _WORK, _SIZE = range(5)
 
@@ -60,14 +61,16 @@ _KIND, _INTS, _WEIGHTS, _WORK, _SIZE = range(5)
 class Chain(NamedTuple):
     """Layers as numbers."""
 
-    #: Kind, where integers, weights and working memory begin, size of the output: (n_layers, 5).
+    #: Kind, where integers, weights and working memory begin, size of the output: (n_steps, 5).
     steps: np.ndarray
     ints: np.ndarray
-    #: Weights of layers of floats, and of layers of integers: float32 and int32.
+    #: Weights of steps of floats, and of steps of integers: float32 and int32.
     floats: np.ndarray
     wholes: np.ndarray
-    #: Numbers of working memory, for any type.
+    #: Numbers of working memory.
     work: int
+    #: Whether the layers take bytes.
+    of_bytes: bool
 
 
 def is_compiled(layer: Any) -> bool:
@@ -77,24 +80,24 @@ def is_compiled(layer: Any) -> bool:
 
 def chain_of(layers: Sequence[Any]) -> Chain:
     """Return a chain of layers, each of a kind that is compiled."""
-    codes = [layer.code for layer in layers]
-    steps = np.zeros((len(layers), 5), np.int64)
+    parts = [(layer, kind, code) for layer in layers for kind, code in layer.codes]
+    steps = np.zeros((len(parts), 5), np.int64)
     n_ints = n_work = 0
     # Weights begin with a line of the cache.
     sizes = {np.dtype(np.float32): 0, np.dtype(np.int32): 0}
-    for step, layer, code in zip(steps, layers, codes, strict=True):
-        kind = code.weights.dtype
-        step[:] = _NUMBERS[layer.kind], n_ints, sizes[kind], n_work, np.prod(layer.out_shape)
+    for step, (layer, kind, code) in zip(steps, parts, strict=True):
+        dtype = code.weights.dtype
+        step[:] = _NUMBERS[kind], n_ints, sizes[dtype], n_work, np.prod(layer.out_shape)
         n_ints += len(code.ints)
-        sizes[kind] += _whole_vectors(len(code.weights))
+        sizes[dtype] += _whole_vectors(len(code.weights))
         n_work += _whole_vectors(code.work)
     floats = aligned(sizes[np.dtype(np.float32)])
     wholes = np.zeros(sizes[np.dtype(np.int32)], np.int32)
-    for step, code in zip(steps, codes, strict=True):
+    for step, (_, _, code) in zip(steps, parts, strict=True):
         table = floats if code.weights.dtype == np.float32 else wholes
         table[step[_WEIGHTS] : step[_WEIGHTS] + len(code.weights)] = code.weights
-    ints = np.concatenate([np.empty(0, np.int64), *(code.ints for code in codes)])
-    return Chain(steps, ints, floats, wholes, n_work)
+    ints = np.concatenate([np.empty(0, np.int64), *(code.ints for _, _, code in parts)])
+    return Chain(steps, ints, floats, wholes, n_work, layers[0].kind.endswith("-int"))
 
 
 def _whole_vectors(n: int) -> int:
@@ -110,52 +113,40 @@ def forward_block(
     floats: np.ndarray,
     wholes: np.ndarray,
     n_work: int,
+    of_bytes: bool,
     out: np.ndarray,
     places: np.ndarray,
 ) -> None:
     """Write what a chain makes of images (n, size), uint8 or float32, to ``out`` (n, last size)."""
     # `unit` is what values of images are multiplied with. `places` (int32), like `out`, says where
     # the maxima of a last layer of templates are; it is not written when empty.
-    n_layers = steps.shape[0]
-    n_integers = 0
+    n_steps = steps.shape[0]
     largest = images.shape[1]
-    for k in range(n_layers):
+    for k in range(n_steps):
         largest = max(largest, steps[k, _SIZE])
-        if steps[k, _KIND] >= _INTEGER_DESLANT:
-            n_integers += 1
     room = (largest + LANES - 1) // LANES * LANES + LANES
     buffers = aligned(2 * room)
     work = aligned(n_work + LANES)
-    byte_buffers = np.empty(2 * room if n_integers else 0, np.uint8)
-    whole_work = np.empty(n_work if n_integers else 0, np.int32)
+    whole_work = np.empty(n_work if wholes.shape[0] else 0, np.int32)
     nowhere = np.empty(0, np.int32)
     for i in range(images.shape[0]):
         size = images.shape[1]
         scale = unit
-        if n_integers:
-            # 1) layers of integers
-            _load_bytes(images[i], unit, byte_buffers)
-            for k in range(n_integers):
-                x = byte_buffers[k % 2 * room : k % 2 * room + size]
-                size = steps[k, _SIZE]
-                y = byte_buffers[(k + 1) % 2 * room : (k + 1) % 2 * room + size]
-                _integer_layer(steps[k], x, ints, wholes, whole_work, y)
-            begin = n_integers % 2 * room
-            _load(byte_buffers[begin : begin + size], buffers[begin:])
+        if of_bytes:
+            _load_bytes(images[i], unit, buffers)
             scale = np.float32(1)
         else:
             _load(images[i], buffers)
-        # 2) layers of floats
-        for k in range(n_integers, n_layers):
+        for k in range(n_steps):
             x = buffers[k % 2 * room : k % 2 * room + size]
             size = steps[k, _SIZE]
-            last = k == n_layers - 1
+            last = k == n_steps - 1
             y = out[i] if last else buffers[(k + 1) % 2 * room : (k + 1) % 2 * room + size]
+            if steps[k, _KIND] >= _INTEGER_DESLANT:
+                _integer_layer(steps[k], x, ints, wholes, whole_work, y)
+                continue
             of_layer = places[i] if last and places.shape[0] > 0 else nowhere
             scale = _layer(steps[k], x, scale, ints, floats, work, y, of_layer)
-        if n_integers == n_layers:
-            begin = n_layers % 2 * room
-            out[i] = buffers[begin : begin + size]
 
 
 @njit(cache=True, nogil=True)
@@ -168,14 +159,13 @@ def _load(image: np.ndarray, buffer: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True)
 def _load_bytes(image: np.ndarray, unit: np.float32, buffer: np.ndarray) -> None:
-    image = borrowed(image)
+    """Write bytes; floats from 0 to 1 become bytes, to the nearest, halves up."""
+    _load(image, buffer)
     buffer = borrowed(buffer)
-    for j in range(image.shape[0]):
-        if unit == 1:
-            value = min(max(np.float32(image[j]), np.float32(0)), np.float32(1))
-            buffer[j] = np.uint8(np.floor(value * np.float32(255) + np.float32(0.5)))
-        else:
-            buffer[j] = np.uint8(image[j])
+    if unit == 1:
+        for j in range(image.shape[0]):
+            value = min(max(buffer[j], np.float32(0)), np.float32(1))
+            buffer[j] = np.floor(value * np.float32(255) + np.float32(0.5))
 
 
 @njit(cache=True, nogil=True)
@@ -235,6 +225,8 @@ def _layer(
         residual_forward(x, scale, of_layer, weights, own, y, places)
     elif kind == _UNITS:
         units_forward(x, scale, of_layer, weights, y)
+    elif kind == _ROUNDING:
+        rounding_forward(x, of_layer, weights, y)
     else:
         channels_forward(x, scale, of_layer, weights, y)
     return np.float32(1)

@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.integers.packing import packed, packed_bytes, unpacked
 from visionshare.generators.layers.integers.rounding import FORMATS, format_of
-from visionshare.generators.layers.layer import Fitted
+from visionshare.generators.layers.layer import Fitted, LayerCode
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -82,6 +82,25 @@ class WeightedIntegerLayer(IntegerLayer):
         # The half that is added before a shift fits too.
         if largest + (1 << _LARGEST_SHIFT - 1) > _LARGEST_SUM:
             raise InputError("weights", f"sums up to {largest}", "sums of 31 bits")
+
+    @property
+    def _exact_in_floats(self) -> bool:
+        """Whether float32 holds all sums, and what is added before a shift."""
+        weights = self.weights.reshape(len(self.weights), -1)
+        sums = 255 * np.abs(weights.astype(np.int64)).sum(axis=1) + np.abs(self.biases)
+        return bool((sums + self._halves).max() <= 2**24)
+
+    @property
+    def _halves(self) -> np.ndarray:
+        """What is added to sums before they are shifted: to the nearest, halves up."""
+        halves = 1 << np.maximum(self.shifts.astype(np.int64) - 1, 0)
+        return np.where(self.shifts > 0, halves, 0)
+
+    def _rounding(self, square: bool = False) -> tuple[str, LayerCode]:
+        """Return the compiled step that makes bytes of exact sums."""
+        factors = np.ldexp(1.0, -self.shifts.astype(np.int64))
+        weights = np.concatenate([self._halves, factors]).astype(np.float32)
+        return "rounding", LayerCode(np.array([len(self.shifts), square], np.int64), weights, 0)
 
     @property
     def n_parameters(self) -> int:

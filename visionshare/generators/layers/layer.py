@@ -122,6 +122,11 @@ class Fitted(ABC):
     ) -> Fitted:
         """Return the layer that :meth:`to_state` described."""
 
+    @property
+    def codes(self) -> list[tuple[str, LayerCode]]:
+        """The kinds of compiled steps that compute the layer, and what they read."""
+        return [(self.kind, self.code)]  # type: ignore[attr-defined]
+
     def moving(self) -> Moving:
         """Return the layer as a function of parameters that gradients move."""
         from visionshare.generators.layers.moving import Moving

@@ -107,6 +107,21 @@ def test_residual_sums_are_those_of_plain_sums():
             IntegerResidual(**{**fields, **change})
 
 
+def test_sums_that_floats_do_not_hold_are_those_of_plain_sums():
+    rng = np.random.default_rng(9)
+    images = rng.integers(200, 256, (5, 5, 4, 60), np.uint8)
+    biases, shifts = rng.integers(-500, 500, 4), np.array([15, 16, 17, 18])
+    units = IntegerUnits((5, 4, 60), rng.integers(90, 128, (4, 1200)), 8, biases, shifts)
+    sums = images.reshape(5, -1).astype(np.int64) @ units.weights.T + biases
+    assert sums.max() > 2**24
+    expected = np.minimum(shifted(np.maximum(sums, 0), shifts), 255)
+    assert np.array_equal(units.transform(images).reshape(5, 4), expected)
+    weights = rng.integers(90, 128, (4, 3, 3, 60))
+    cells = (np.zeros(3, int), np.arange(2))
+    layer = IntegerTemplates((5, 4, 60), weights, 8, biases, shifts, (0, 0), *cells)
+    assert np.array_equal(layer.transform(images), [cells_by_hand(layer, im) for im in images])
+
+
 @pytest.mark.parametrize("square", [False, True])
 def test_units_are_those_of_plain_sums(square):
     rng = np.random.default_rng(4)

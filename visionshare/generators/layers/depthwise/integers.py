@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 from visionshare.generators.layers.integer_layer import whole_vector
 from visionshare.generators.layers.integers.kernels import DEPTHWISE
 from visionshare.generators.layers.states import check_sources
 from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.layers.templates.layer import TemplateLayer
 
 __all__ = ["IntegerDepthwise"]
 
@@ -34,6 +36,10 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
     def depth(self) -> int:
         """Number of channels that a template sees."""
         return 1
+
+    @property
+    def _in_floats(self) -> TemplateLayer:
+        return DepthwiseLayer(**self._float_values(), sources=self.sources)
 
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:

@@ -1,4 +1,8 @@
-"""Kernels of layers of integers, for one image of bytes: the same bits on every machine."""
+"""Kernels of layers of integers, for one image of bytes in floats.
+
+Layers whose sums floats hold exactly are computed by the kernels of floats, and rounded here. The
+bits are the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from numba import njit
 
 from visionshare.generators.borrowed import borrowed
 
-__all__ = ["cells_forward", "slant_forward", "sums_forward"]
+__all__ = ["cells_forward", "rounding_forward", "slant_forward", "sums_forward"]
 
 # Where each number is in the header of a layer of templates.
 HEIGHT, WIDTH, CHANNELS, N, SIZE, PAD_Y, PAD_X, ROWS, COLUMNS, CELLS, ACROSS, KIND = range(12)
@@ -28,6 +32,26 @@ def _rounded(total: int, shift: int) -> int:
     if shift > 0:
         return (total + (1 << (shift - 1))) >> shift
     return total
+
+
+@njit(cache=True, nogil=True)
+def rounding_forward(x: np.ndarray, ints: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """Write sums, whole numbers that floats hold exactly, as bytes: shifted and cut off."""
+    # Integers: how many sums have shifts of their own, and whether they are squared. Weights: what
+    # is added before a shift, and what it multiplies with.
+    x = borrowed(x)
+    weights = borrowed(weights)
+    out = borrowed(out)
+    n = ints[0]
+    halves = weights[:n]
+    factors = weights[n:]
+    for first in range(0, x.shape[0], n):
+        for t in range(n):
+            value = np.floor((x[first + t] + halves[t]) * factors[t])
+            if ints[1]:
+                root = min(max(value, np.float32(-_LARGEST_ROOT)), np.float32(_LARGEST_ROOT))
+                value = np.floor((root * root + np.float32(32)) * np.float32(1 / 64))
+            out[first + t] = min(value, np.float32(255))
 
 
 @njit(cache=True, nogil=True)

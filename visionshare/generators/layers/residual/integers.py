@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import whole_vector
 from visionshare.generators.layers.integers.kernels import RESIDUAL
+from visionshare.generators.layers.layer import LayerCode
 from visionshare.generators.layers.residual.layer import check_middles
 from visionshare.generators.layers.states import check_sources
 from visionshare.generators.layers.templates.integers import IntegerTemplates
@@ -46,6 +47,11 @@ class IntegerResidual(IntegerTemplates):
     def most_added(self) -> int:
         """The largest number that is added to a sum."""
         return 255 << int(self.lifts.max())
+
+    @property
+    def codes(self) -> list[tuple[str, LayerCode]]:
+        """The kinds of compiled steps that compute the layer, and what they read."""
+        return [(self.kind, self.code)]
 
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:

@@ -19,6 +19,7 @@ from visionshare.generators.layers.integers.kernels import PLAIN
 from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads
 from visionshare.generators.layers.templates.cells import CellTemplates
+from visionshare.generators.layers.templates.layer import TemplateLayer
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -89,6 +90,28 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
         taps = self.weights.reshape(n, -1).T.ravel()
         weights = np.concatenate([self.biases, taps]).astype(np.int32)
         return LayerCode(ints, weights, n * (1 + down * across))
+
+    @property
+    def codes(self) -> list[tuple[str, LayerCode]]:
+        """The kinds of compiled steps that compute the layer, and what they read."""
+        if self._exact_in_floats:
+            return [*self._in_floats.codes, self._rounding()]
+        return super().codes
+
+    @property
+    def _in_floats(self) -> TemplateLayer:
+        """The layer before its sums are rounded."""
+        return TemplateLayer(**self._float_values())
+
+    def _float_values(self) -> dict[str, Any]:
+        return {
+            "in_shape": self.in_shape,
+            "templates": self.weights.astype(np.float32),
+            "biases": self.biases.astype(np.float32),
+            "pads": self.pads,
+            "row_cells": self.row_cells,
+            "col_cells": self.col_cells,
+        }
 
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:

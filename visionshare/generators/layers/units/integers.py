@@ -12,6 +12,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, weighted_values
 from visionshare.generators.layers.layer import LayerCode, Selection, Shape
+from visionshare.generators.layers.units.layer import UnitLayer
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -62,6 +63,16 @@ class IntegerUnits(WeightedIntegerLayer):
         ints = np.concatenate([[n_inputs, n, self.square], self.shifts]).astype(np.int64)
         weights = np.concatenate([self.biases, self.weights.T.ravel()]).astype(np.int32)
         return LayerCode(ints, weights, n)
+
+    @property
+    def codes(self) -> list[tuple[str, LayerCode]]:
+        """The kinds of compiled steps that compute the layer, and what they read."""
+        if not self._exact_in_floats:
+            return super().codes
+        directions = self.weights.astype(np.float32)
+        activation = "none" if self.square else "relu"
+        sums = UnitLayer(self.in_shape, directions, self.biases.astype(np.float32), activation)
+        return [*sums.codes, self._rounding(bool(self.square))]
 
     def to_state(self) -> dict[str, Any]:
         """Return bits, shape and whether sums are squared."""

@@ -1,6 +1,7 @@
 """What a new user types first: nothing, -h, names that are nearly right, options in any place."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ from visionshare.machine.progress import Progress
 COMMANDS = [
     "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
     "explain", "extract", "segment", "read", "transfer", "export", "measure", "serve", "list",
-    "store info", "store verify", "store repair",
+    "store info", "store export", "store verify", "store repair",
     "data list", "data info", "data verify", "data fetch", "data check",
 ]  # fmt: skip
 
@@ -57,6 +58,8 @@ def test_every_command_has_short_help_and_the_options_of_all(command, capsys):
     assert said.startswith(f"Usage: visionshare {command}")
     for option in ("-h, --help", "-q, --quiet", "-v, --verbose", "--debug"):
         assert said.count(option) == 1
+    # What a value is, is said in a word of the user's: FILE, SIZE, N.
+    assert not re.search(r"^  -.* (TEXT|PATH|INTEGER|FLOAT|<\w+>) ", said, flags=re.MULTILINE)
 
 
 def test_the_commands_are_all_tested(capsys):

@@ -93,7 +93,7 @@ def test_a_dropped_picture_is_classified_and_explained(browser, address, model):
         "Array.from(document.querySelectorAll('.feature'), (row) =>"
         " Array.from(row.children, (cell) => cell.textContent))"
     )
-    strongest = said.strongest(None, 10)
+    strongest = said.top_features(said.class_index(), 10)
     assert [row[0] for row in rows] == [
         f"{rank}: patches {said.numbers[j]}" for rank, j in enumerate(strongest, 1)
     ]

@@ -85,7 +85,7 @@ def test_a_picture_is_explained_where_it_is(app, model):
     record = raw.json()
     assert (record["label"], record["size"]) == (str(said.label), [60, 90])
     assert len(record["features"]) == 10
-    strongest = said.strongest(None, 10)
+    strongest = said.top_features(said.class_index(), 10)
     np.testing.assert_allclose(
         [f["box"] for f in record["features"]], said.boxes[strongest], 0, 0.01
     )

@@ -33,9 +33,12 @@ def info(store: Folder) -> None:
 @app.command()
 def export(
     store: Folder,
-    out: Annotated[Path, typer.Option("--out", help="File: .parquet, .csv, .npz, .h5 or .h5ad.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="A .parquet, .csv, .npz, .h5 or .h5ad.")
+    ],
     columns: Annotated[
-        str | None, typer.Option(help="Names of features, with commas between; default all.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Features, with commas between; default all."),
     ] = None,
 ) -> None:
     """Write the columns of a store as a table, one row per image.

@@ -13,7 +13,7 @@ from visionshare.export import c_program
 from visionshare.export.targets import (
     TARGETS,
     DeviceSources,
-    Limits,
+    TargetLimits,
     device_sources,
     find_target,
     measure,
@@ -132,10 +132,12 @@ def test_without_the_packages(monkeypatch):
 @needs_tools
 def test_limits():
     figures = measure(KNOWN, find_target("cortex-m4"), np.zeros((1, 4), np.uint8)).figures
-    Limits(figures.flash, figures.ram, figures.instructions).check(vars(figures))
-    Limits().check(vars(figures))
+    TargetLimits(figures.flash, figures.ram, figures.instructions).check(vars(figures))
+    TargetLimits().check(vars(figures))
     with pytest.raises(BudgetError, match=r"flash is .* ram is .* instructions is"):
-        Limits(figures.flash - 1, figures.ram - 1, figures.instructions - 1).check(vars(figures))
+        TargetLimits(figures.flash - 1, figures.ram - 1, figures.instructions - 1).check(
+            vars(figures)
+        )
 
 
 @needs_tools

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from visionshare.classifier import CompactClassifier
     from visionshare.export import CProgram
-    from visionshare.export.targets import Limits
+    from visionshare.export.targets import TargetLimits
 
 __all__ = ["bench", "measure"]
 
@@ -56,16 +56,16 @@ class CoreOptions:
         typer.Option(metavar="COUNT", help='Fail if an image takes more on average, such as "1M".'),
     ] = None
 
-    def limits(self) -> Limits:
+    def limits(self) -> TargetLimits:
         """Return the limits of all figures, checked."""
         from visionshare.cli.quantities import count_of
-        from visionshare.export.targets import Limits
+        from visionshare.export.targets import TargetLimits
         from visionshare.machine.resources import parse_size
 
         flash = self.max_flash
         ram = self.max_ram
         instructions = self.max_instructions
-        return Limits(
+        return TargetLimits(
             None if flash is None else parse_size(flash, "--max-flash"),
             None if ram is None else parse_size(ram, "--max-ram"),
             None if instructions is None else count_of(instructions, "--max-instructions"),

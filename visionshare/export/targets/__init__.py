@@ -2,9 +2,9 @@
 
 from visionshare.export.targets.compiling import OPTIMIZATIONS
 from visionshare.export.targets.figures import (
-    Limits,
     Measured,
     TargetFigures,
+    TargetLimits,
     classify_on_core,
     measure,
 )
@@ -17,10 +17,10 @@ __all__ = [
     "OPTIMIZATIONS",
     "TARGETS",
     "DeviceSources",
-    "Limits",
     "Measured",
     "Target",
     "TargetFigures",
+    "TargetLimits",
     "classify_on_core",
     "device_sources",
     "find_target",

@@ -15,7 +15,7 @@ from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 
-__all__ = ["ALIGNMENT", "UNTOUCHED", "EmulatedCore", "Run"]
+__all__ = ["ALIGNMENT", "UNTOUCHED", "CoreRun", "EmulatedCore"]
 
 _FLASH = 0x08000000
 _MEMORY = 0x20000000
@@ -36,7 +36,7 @@ _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
 _REGISTERS = {"arm": ("R0", "R1", "R2", "SP", "LR"), "riscv": ("A0", "A1", "A2", "SP", "RA")}
 
 
-class Run(NamedTuple):
+class CoreRun(NamedTuple):
     """What a core said of one image, and the instructions that it took."""
 
     label: int
@@ -97,7 +97,7 @@ class EmulatedCore:
             self._add_hook(self._unicorn.UC_HOOK_CODE, count)
             self._add_hook(self._unicorn.UC_HOOK_BLOCK, watch)
 
-    def classify(self, image: np.ndarray) -> Run:
+    def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
         core = self._core
         core.mem_write(self._image, np.ascontiguousarray(image).tobytes())
@@ -116,7 +116,7 @@ class EmulatedCore:
         scores = bytes(core.mem_read(self._scores, 4 * self._sources.n_classes))
         label = int(core.reg_read(self._arguments[0])) & 0xFFFFFFFF
         instructions = int(self._counters[_INSTRUCTIONS])
-        return Run(label, np.frombuffer(scores, self._sources.score), instructions)
+        return CoreRun(label, np.frombuffer(scores, self._sources.score), instructions)
 
     @property
     def stack_bytes(self) -> int:

@@ -10,13 +10,13 @@ import numpy as np
 
 from visionshare.errors import BudgetError, ExportError, InputError
 from visionshare.export.targets.compiling import compile_and_link
-from visionshare.export.targets.emulation import EmulatedCore, Run
+from visionshare.export.targets.emulation import CoreRun, EmulatedCore
 from visionshare.export.targets.linked import read_image, symbol_size
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.targets.webassembly import WasmCore, section_sizes
 
-__all__ = ["Limits", "Measured", "TargetFigures", "classify_on_core", "measure"]
+__all__ = ["Measured", "TargetFigures", "TargetLimits", "classify_on_core", "measure"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TargetLimits:
     """What a classifier may take at most; None for anything.
 
     Parameters
@@ -89,8 +89,8 @@ class Limits:
     Examples
     --------
     >>> figures = {"target": "cortex-m4", "flash": 9_000, "ram": 1_500}
-    >>> Limits(flash=10_000).check(figures)
-    >>> Limits(ram=1_024).check(figures)
+    >>> TargetLimits(flash=10_000).check(figures)
+    >>> TargetLimits(ram=1_024).check(figures)
     Traceback (most recent call last):
         ...
     visionshare.errors.BudgetError: cortex-m4: ram is 1,500, more than 1,024
@@ -212,7 +212,9 @@ def _check_images(sources: DeviceSources, images: np.ndarray) -> None:
         raise InputError("images", (images.shape, str(images.dtype)), accepted)
 
 
-def _runs(core: EmulatedCore | WasmCore, sources: DeviceSources, images: np.ndarray) -> list[Run]:
+def _runs(
+    core: EmulatedCore | WasmCore, sources: DeviceSources, images: np.ndarray
+) -> list[CoreRun]:
     """Return what a core says of images; a label is the place of the largest score."""
     runs = [core.classify(image) for image in images]
     for run in runs:
@@ -221,6 +223,6 @@ def _runs(core: EmulatedCore | WasmCore, sources: DeviceSources, images: np.ndar
     return runs
 
 
-def _labels_and_scores(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+def _labels_and_scores(runs: list[CoreRun]) -> tuple[np.ndarray, np.ndarray]:
     labels = np.array([run.label for run in runs], np.int64)
     return labels, np.stack([run.scores for run in runs])

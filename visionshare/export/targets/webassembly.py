@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
-from visionshare.export.targets.emulation import ALIGNMENT, UNTOUCHED, Run
+from visionshare.export.targets.emulation import ALIGNMENT, UNTOUCHED, CoreRun
 from visionshare.export.targets.sources import DeviceSources
 
 __all__ = ["WasmCore", "section_sizes"]
@@ -52,7 +52,7 @@ class WasmCore:
         self.static_bytes = int(self._work - self._stack_top)
         self._memory.write(self._store, bytes([UNTOUCHED]) * self._stack_top, 0)
 
-    def classify(self, image: np.ndarray) -> Run:
+    def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
         store = self._store
         store.set_fuel(_FUEL)
@@ -63,7 +63,7 @@ class WasmCore:
             raise ExportError(f"WebAssembly stopped: {str(error).splitlines()[0]}") from None
         scores = bytes(self._memory.read(store, self._scores, self._end))
         used = _FUEL - store.get_fuel()
-        return Run(int(label), np.frombuffer(scores, self._sources.score), used)
+        return CoreRun(int(label), np.frombuffer(scores, self._sources.score), used)
 
     @property
     def stack_bytes(self) -> int:

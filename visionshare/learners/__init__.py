@@ -10,7 +10,6 @@ from visionshare.learners.forward_greedy import ForwardGreedyClassifier, Forward
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.jointboost import JointBoost
-from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.regularization_path import regularization_path
@@ -35,11 +34,9 @@ __all__ = [
     "ShareBoost",
     "StructuralBoostingClassifier",
     "StructuralBoostingRegressor",
-    "Transferability",
     "bytes_per_image",
     "features_needed",
     "fine_tune",
-    "leave_one_class_out",
     "regularization_path",
     "sparsify",
 ]

@@ -52,7 +52,7 @@ KEYS = {
 # have no teachers any more: the runs of these trials are kept, and are not repeated.
 _TEACHER = (
     'members = 4, features = {{ pool = "patches", parameters = {{ n_templates = 300, grid = 6, '
-    "cut = 0.7 }} }}, learner = {{ rounds = 100, search_options = {{ per_mac = true }} }}, "
+    "cut = 0.7 }} }}, learner = {{ rounds = 100, search_options = {{ per = 'macs' }} }}, "
     "fine_tuning = {{ products = true, max_products = 1500, rate = 4e-3, product_rate = 1e-3, "
     "alpha = 1e-3, search_images = 10000, {} }}"
 )

@@ -1,6 +1,5 @@
 """Scores for each unit of a cost against costs counted one by one, in every search."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare import (
     Deslant,
     Features,
-    ForwardGreedyClassifier,
     GaborBank,
-    GreedyTL,
-    GroupFeatureClassifier,
     KernelAnchors,
     Network,
-    OneAgainstRest,
     PatchTemplates,
     Pixels,
     Products,
@@ -30,7 +25,7 @@ from visionshare.generators.anchors import AnchorColumns
 from visionshare.generators.draws import Draws
 from visionshare.generators.stumps import StumpColumns
 from visionshare.recipes import load_recipe, train
-from visionshare.search import PerCostSearch, Screened, make_criterion, make_search
+from visionshare.search import make_criterion, make_search
 from visionshare.search.per_cost import COSTS, PerCost
 from visionshare.store import DrawnColumns, create_store
 
@@ -75,14 +70,6 @@ class _Recorder:
         return scores
 
 
-def _rates(family):
-    """Return rates that differ from part to part; nothing is measured."""
-    return {
-        name: {"call": 5.0 + i, "feature": 0.25, "mac": 0.01 * (i + 1)}
-        for i, name in enumerate(family.timed_parts)
-    }
-
-
 def _cost(family, per, ids):
     """Return the cost of features together, by what their restricted family says."""
     if len(ids) == 0:
@@ -90,39 +77,23 @@ def _cost(family, per, ids):
     taken = family.take(ids)
     if per == "bytes":
         return sum(array.nbytes for array in taken.to_state()[1].values())
-    if per == "macs":
-        return taken.macs()
-    if not isinstance(family, UnionOfFamilies):
-        (rate,) = _rates(family).values()
-        return rate["call"] + rate["feature"] * len(ids) + rate["mac"] * taken.macs()
-    parts = family.part_[ids]
-    rates, costs = list(_rates(family).values()), 0.0
-    for p in np.unique(parts):
-        macs = family.macs(np.asarray(ids)[parts == p])
-        costs += (
-            rates[p]["call"] + rates[p]["feature"] * (parts == p).sum() + rates[p]["mac"] * macs
-        )
-    return costs
+    return taken.macs()
 
 
 def _costs(family, pool, chosen, numbers, k, per="macs"):
     before, costs = _cost(family, per, chosen), []
-    weight = {"macs": 1, "bytes": 4, "microseconds": 0}[per]
+    weight = {"macs": 1, "bytes": 4}[per]
     for c in numbers:
         features = pool.features(c)
         together = _cost(family, per, np.concatenate([chosen, features]))
         added = together - before + weight * k * len(features)
-        costs.append(max(0.001 if per == "microseconds" else 1, added))
+        costs.append(max(1, added))
     return np.array(costs)
-
-
-def _options(per, family):
-    return {"per": per, "rates": _rates(family)} if per == "microseconds" else {"per": per}
 
 
 def _recorded(columns, y, criterion="gradient", rounds=6, per="macs", **settings):
     recorder = _Recorder(criterion)
-    options = {**settings.pop("search_options", {}), **_options(per, columns.costs)}
+    options = {**settings.pop("search_options", {}), "per": per}
     model = ShareBoost(rounds=rounds, criterion=recorder, search_options=options, **settings).fit(
         columns, y
     )
@@ -142,7 +113,7 @@ def test_the_best_for_its_cost_enters(kind, search, per, images, y):
     for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
         assert_array_equal(state.support, model.support_[: len(state.support)])
         divided = scores / _costs(family, pool, state.support, numbers, 3, per)
-        by_cost = PerCost(_Fixed(scores), **_options(per, family))
+        by_cost = PerCost(_Fixed(scores), per)
         assert_allclose(by_cost.score(pool, state, numbers), divided, rtol=1e-9)
         left = ~np.isin([pool.features(c)[0] for c in numbers], state.support)
         best = numbers[left][np.argmax(divided[left])]
@@ -201,14 +172,14 @@ def test_cheap_features_go_first(images, y):
     family = UnionOfFamilies([Pixels(), PATCHES]).fit(images)
     columns = ArrayColumns.from_family(family, images)
     plain = ShareBoost(rounds=8).fit(columns, y)
-    cheap = ShareBoost(rounds=8, search_options={"per_mac": True}).fit(columns, y)
+    cheap = ShareBoost(rounds=8, search_options={"per": "macs"}).fit(columns, y)
     assert cheap.path_[-1].macs < plain.path_[-1].macs
     assert (cheap.support_[:4] < 30).all()
 
 
 def test_a_store_and_a_resume_give_the_same_bits(images, y, tmp_path):
     family = FAMILIES["patches"].fit(images)
-    settings = {"search_options": {"per_mac": True}, "criterion": "orthogonal"}
+    settings = {"search_options": {"per": "macs"}, "criterion": "orthogonal"}
     whole = ShareBoost(rounds=7, **settings).fit(ArrayColumns.from_family(family, images), y)
     columns = create_store(tmp_path / "s", family, images, "float32", memory="100kB")
     part = {**settings, "checkpoint": tmp_path / "rounds"}
@@ -222,104 +193,23 @@ def test_a_store_and_a_resume_give_the_same_bits(images, y, tmp_path):
 
 def test_columns_without_a_family_and_bad_options(images, y):
     for search in SEARCHES:
-        model = ShareBoost(search=search, search_options={"per_mac": True})
+        model = ShareBoost(search=search, search_options={"per": "macs"})
         with pytest.raises(InputError, match=r"^per: got 'macs'; accepted: columns of a family"):
             model.fit(images.reshape(176, -1), y)
-    rates = {"pixels": {"call": 1.0, "feature": 1.0, "mac": 0.0}}
     for argument, options in (
-        ("per_mac", {"per_mac": 1}),
-        ("per", {"per_mac": True, "per": "bytes"}),
         ("per", {"per": "seconds"}),
         ("per", {"per": True}),
-        ("rates", {"rates": rates}),
-        ("rates", {"per": "bytes", "rates": rates}),
-        ("rates", {"per": "microseconds", "rates": 3.0}),
+        ("per", {"per": "microseconds"}),
     ):
         with pytest.raises(InputError, match=f"^{argument}: got"):
             make_search("exhaustive", **options)
-    pixels = ArrayColumns.from_family(Pixels().fit(images), images)
-    rates["patches"] = rates.pop("pixels")
-    with pytest.raises(InputError, match=r"^rates: got \['patches'\]; accepted: rates of 'pixels'"):
-        ShareBoost(search_options={"per": "microseconds", "rates": rates}).fit(pixels, y)
-
-
-def test_per_mac_is_another_way_to_write_macs():
-    searches = [make_search("screened", keep=9, **o) for o in ({"per_mac": True}, {"per": "macs"})]
-    assert searches[0] == searches[1] == PerCostSearch(Screened(keep=9))
-    assert make_search("screened", per_mac=True, per="macs") == PerCostSearch(Screened())
-    assert make_search("screened", per_mac=False) == Screened()
-
-
-def test_measured_rates_stay_with_the_rounds_and_the_classifier(images, y, tmp_path):
-    family = FAMILIES["union"].fit(images)
-    columns = ArrayColumns.from_family(family, images)
-    settings = {"search_options": {"per": "microseconds"}, "checkpoint": tmp_path / "rounds"}
-    ShareBoost(rounds=2, **settings).fit(columns, y)
-    resumed = ShareBoost(rounds=5, **settings).fit(columns, y)
-    rates = json.loads((tmp_path / "rounds" / "rates.json").read_text())
-    assert list(rates) == sorted(family.timed_parts)
-    assert rates == resumed.rates_ == resumed.to_classifier(family).metadata["rates"]
-    again = ShareBoost(rounds=5, search_options={"per": "microseconds", "rates": rates})
-    assert_array_equal(again.fit(columns, y).coef_, resumed.coef_)
-    assert again.to_classifier(family, metadata={"a": 1}).metadata == {"a": 1, "rates": rates}
-    # By other rates it is another run.
-    rates["2.pixels"]["feature"] += 1.0
-    (tmp_path / "rounds" / "rates.json").write_text(json.dumps(rates))
-    with pytest.raises(InputError, match=r"^checkpoint: got"):
-        ShareBoost(rounds=6, **settings).fit(columns, y)
-    assert ShareBoost(rounds=1).fit(columns, y).rates_ is None
-
-
-def test_rates_beside_a_run_that_is_to_begin_are_those_it_goes_by(images, y, tmp_path):
-    columns = ArrayColumns.from_family(FAMILIES["union"].fit(images), images)
-    rates = _rates(columns.costs)
-    (tmp_path / "rounds").mkdir()
-    (tmp_path / "rounds" / "rates.json").write_text(json.dumps(rates))
-    options = {"per": "microseconds"}
-    model = ShareBoost(rounds=3, search_options=options, checkpoint=tmp_path / "rounds")
-    assert model.fit(columns, y).rates_ == rates
-    given = ShareBoost(rounds=3, search_options={**options, "rates": rates}).fit(columns, y)
-    assert_array_equal(given.support_, model.support_)
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ShareBoost(3),
-        ForwardGreedyClassifier(rounds=3),
-        GroupFeatureClassifier(alpha=1.0, rounds=3),
-        GreedyTL(rounds=3),
-        OneAgainstRest(3),
-    ],
-    ids=lambda learner: type(learner).__name__,
-)
-def test_every_learner_keeps_the_rates_of_its_search(learner, images, y):
-    family = Pixels().fit(images)
-    columns = ArrayColumns.from_family(family, images)
-    rates = {"pixels": {"call": 4.0, "feature": 0.5, "mac": 0.0}}
-    options = {"per": "microseconds", "rates": rates}
-    if isinstance(learner, OneAgainstRest):
-        learner.set_params(learner=ShareBoost(search_options=options))
-    else:
-        learner.set_params(search_options=options)
-    classifier = learner.fit(columns, y).to_classifier(family)
-    assert classifier.metadata["rates"] == rates
-
-
-def test_a_recipe_can_give_rates(tmp_path):
-    rates = {"call": 9.5, "feature": 0.25, "mac": 0.001}
-    options = 'per="microseconds", rates={patches={call=9.5, feature=0.25, mac=0.001}}'
-    settings = ["features.parameters.n_templates=10", "data.limit=300", "learner.rounds=5"]
-    recipe = load_recipe("digits", [*settings, f"learner.search_options={{{options}}}"])
-    metadata = train(recipe, tmp_path / "timed").classifier.metadata
-    assert metadata["rates"] == {"patches": rates}
 
 
 def test_a_recipe_can_ask_for_it(tmp_path):
     settings = ["features.parameters.n_templates=10", "data.limit=300", "learner.rounds=5"]
     plain = train(load_recipe("digits", settings), tmp_path / "plain")
     cheap = train(
-        load_recipe("digits", [*settings, "learner.search_options.per_mac=true"]),
+        load_recipe("digits", [*settings, 'learner.search_options.per="macs"']),
         tmp_path / "cheap",
     )
     assert cheap.metrics["macs"] < plain.metrics["macs"]

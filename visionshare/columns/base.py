@@ -252,30 +252,6 @@ class Columns(Totals, ABC):
         """
         return None if self._family is None else self._family.added_bytes(chosen, ids, starts)
 
-    def added_microseconds(
-        self,
-        rates: Mapping[str, Mapping[str, float]],
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Return what columns, or groups of them, add to the time of one image.
-
-        Parameters
-        ----------
-        rates : mapping
-            As ``costs.rates()`` gives them.
-        chosen, ids, starts
-            As in :meth:`added_macs`.
-
-        Returns
-        -------
-        ndarray of float64, shape (n,), or None
-            None where the cost is unknown.
-        """
-        family = self._family
-        return None if family is None else family.added_microseconds(rates, chosen, ids, starts)
-
     @property
     def costs(self) -> Any:
         """What says the costs of the columns: their family, or what costs as it; None for none."""

@@ -1,15 +1,14 @@
-"""What features cost, alone and beside chosen ones: multiply-accumulates, bytes, microseconds."""
+"""What features cost, alone and beside chosen ones: multiply-accumulates and bytes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from visionshare.generators.checks import Ids, check_features
-from visionshare.generators.rates import Rates, measured_rates, rate_of
 
 __all__ = ["Costs", "held_bytes"]
 
@@ -38,20 +37,6 @@ class Costs(ABC):
         family: Any = self
         return held_bytes(family.take(ids)) if len(ids) else 0
 
-    def rates(self, n_scores: int = 1) -> dict[str, dict[str, float]]:
-        """Return what :meth:`microseconds` needs, measured on this machine."""
-        return measured_rates(self, n_scores)
-
-    def microseconds(self, rates: Rates, features: Ids = None) -> float:
-        """Return the time of one image, by the rates of a machine."""
-        # The rate of a call, that of a feature for each, and that of a multiply-accumulate for
-        # each; none of it where there are no features.
-        ids = check_features(features, self.n_features_)
-        rate = rate_of(rates, self.name)
-        if len(ids) == 0:
-            return 0.0
-        return rate["call"] + rate["feature"] * len(ids) + rate["mac"] * self.macs(ids)
-
     def added_macs(
         self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
@@ -63,23 +48,6 @@ class Costs(ABC):
     ) -> np.ndarray:
         """Return what each feature, or group, adds to what the chosen ones cost."""
         return self._added(self._added_bytes, self.nbytes, chosen, features, starts)
-
-    def added_microseconds(
-        self,
-        rates: Rates,
-        chosen: np.ndarray,
-        features: Ids = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return what each feature, or group, adds to what the chosen ones cost."""
-
-        def alone(before: np.ndarray, ids: np.ndarray) -> np.ndarray:
-            return self._added_microseconds(rates, before, ids)
-
-        def together(ids: np.ndarray) -> float:
-            return self.microseconds(rates, ids)
-
-        return self._added(alone, together, chosen, features, starts)
 
     def _added(
         self,
@@ -114,16 +82,3 @@ class Costs(ABC):
         # Ids are checked. A family whose pools are large overrides this with something faster.
         before = self.nbytes(chosen)
         return np.array([self.nbytes(np.append(chosen, j)) - before for j in features], np.int64)
-
-    def _added_microseconds(
-        self, rates: Rates, chosen: np.ndarray, features: np.ndarray
-    ) -> np.ndarray:
-        """Return what each feature alone adds to the time of the chosen ones, (n,) float64."""
-        rate = rate_of(rates, self.name)
-        first = 0.0 if len(chosen) else rate["call"]
-        return rate["mac"] * self._added_macs(chosen, features) + rate["feature"] + first
-
-    @property
-    def timed_parts(self) -> Mapping[str, Any]:
-        """The families that are timed each by itself, by the names of their rates."""
-        return {self.name: self}

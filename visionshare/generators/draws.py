@@ -11,7 +11,6 @@ from visionshare.errors import InputError
 from visionshare.files.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
-from visionshare.generators.rates import Rates
 
 __all__ = ["Draws"]
 
@@ -115,26 +114,6 @@ class Draws:
     ) -> np.ndarray:
         """Return what features, or groups of them, add to the bytes of the chosen ones, int64."""
         return self._finite(chosen, features).added_bytes(*_apart(chosen, features), starts)
-
-    def added_microseconds(
-        self,
-        rates: Rates,
-        chosen: np.ndarray,
-        features: Ids = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return what features, or groups of them, add to the time of the chosen ones."""
-        finite = self._finite(chosen, features)
-        return finite.added_microseconds(rates, *_apart(chosen, features), starts)
-
-    @property
-    def timed_parts(self) -> Mapping[str, FeatureFamily]:
-        """The families that are timed, by the names of their rates."""
-        return self.family.timed_parts
-
-    def rates(self, n_scores: int = 1) -> dict[str, dict[str, float]]:
-        """Return the rates of the family, measured on features that it drew when it was fitted."""
-        return self.family.rates(n_scores)
 
     def _finite(self, chosen: np.ndarray, features: Ids) -> FeatureFamily:
         """Return the finite family of the chosen features and of others."""

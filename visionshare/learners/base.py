@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -35,7 +34,6 @@ from visionshare.learners.labels import (
     label_signs,
 )
 from visionshare.learners.parameters import checked_options
-from visionshare.learners.rates import rated
 from visionshare.machine.resources import resolve_jobs, thread_limit
 from visionshare.scores import (
     finite_scores,
@@ -53,6 +51,7 @@ from visionshare.search import (
     make_search,
     steps_of,
 )
+from visionshare.search.per_cost import check_known
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -75,7 +74,6 @@ class Learner(BaseEstimator):
     random_state: Any
     search: str | Search
     search_options: dict[str, Any] | None
-    rates_: Any
     # Parameters of the draws that a search moved, by their numbers.
     moved_: dict[int, np.ndarray] | None = None
     takes_moving_draws: ClassVar[bool] = False
@@ -114,12 +112,10 @@ class Learner(BaseEstimator):
             raise InputError("steps", steps_of(search), f"0, for {type(self).__name__}")
         return search
 
-    def _rated(self, settings: Any, columns: Columns, n_scores: int) -> Any:
-        """Return settings whose search has the rates that it goes by; remember them."""
-        folder = getattr(self, "checkpoint", None)
-        search = rated(settings.search, columns, n_scores, folder)
-        self.rates_ = getattr(search, "rates", None)
-        return replace(settings, search=search)
+    def _check_costs(self, search: Search, columns: Columns) -> None:
+        """Raise an InputError where a search by cost has columns whose cost is unknown."""
+        if isinstance(search, PerCostSearch):
+            check_known(columns, search.per)
 
     def _columns(
         self,
@@ -312,14 +308,9 @@ class Classifier(ClassifierMixin, Learner):
             self.classes_ if classes is None else renamed(self.classes_, classes),
             temperature=self.temperature_,
             path=self.path_,
-            metadata=self._with_rates(metadata or {}),
+            metadata=metadata or {},
             values=None if seen is None else TrainingValues(seen[0], seen[1], seen[2], "numbers"),
         )
-
-    def _with_rates(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """Return metadata with the rates that the search went by: they repeat its choices."""
-        rates = getattr(self, "rates_", None)
-        return metadata if rates is None else {**metadata, "rates": rates}
 
 
 class Regressor(RegressorMixin, Learner):

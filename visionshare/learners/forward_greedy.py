@@ -77,7 +77,7 @@ class _ForwardGreedy(Learner):
         self.rounds_ = []
         with self._threads(columns):
             columns.check_rounds(settings.rounds)
-            settings = self._rated(settings, columns, 1)
+            self._check_costs(settings.search, columns)
             columns.fit_scaling("max_abs", weights.max(axis=1))
             pool = Pool(columns)
             for (s, c), fraction in zip(targets, fractions, strict=True):

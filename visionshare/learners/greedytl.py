@@ -146,7 +146,7 @@ class GreedyTL(Classifier):
         signs = np.ascontiguousarray(examples.signs.T)
         columns = examples.columns
         with self._threads(columns):
-            settings = self._rated(settings, columns, 1)
+            self._check_costs(settings.search, columns)
             omega = examples.omega
             mean = self.fit_intercept
             chosen = [chosen_settings(columns, s, omega, settings, mean) for s in signs]

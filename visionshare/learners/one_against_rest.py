@@ -131,8 +131,6 @@ class OneAgainstRest(Classifier):
             for sign in examples.signs.T
         ]
         self._join(examples)
-        # Measured for one of them, rates are those of all.
-        self.rates_ = getattr(self.learners_[0], "rates_", None)
         self.n_iter_ = max(model.n_iter_ for model in self.learners_)
         return self
 

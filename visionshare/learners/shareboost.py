@@ -72,10 +72,8 @@ default "exhaustive"
         Arguments of a search given by name, such as ``{"fraction": 0.1, "keep": 128}`` for
         "screened", ``{"keep": 10, "steps": 5}`` for "sampled": the draws of a round that are
         scored on all examples, and steps uphill that the best take before they enter. Every search
-        takes ``{"per": "macs"}``, ``{"per": "bytes"}`` or ``{"per": "microseconds"}``, which
-        divides the scores by what a candidate adds to the cost of the classifier; for columns of a
-        family. Microseconds go by the ``rates`` of a machine, which are measured unless they are
-        given too; the classifier keeps them in its metadata.
+        takes ``{"per": "macs"}`` or ``{"per": "bytes"}``, which divides the scores by what a
+        candidate adds to the cost of the classifier; for columns of a family.
     margin : float or array-like of shape (k, k), default 1.0
         Margin of the loss; 0 is the plain multinomial logistic loss. An array is Δ(y, c), what it
         costs to take class y (a row) for c, in the order of ``classes_``; its diagonal is not read.
@@ -213,7 +211,7 @@ default "exhaustive"
         columns = examples.columns
         with self._threads(columns) as threads:
             columns.check_rounds(settings.rounds + settings.n_backward)
-            settings = self._rated(settings, columns, examples.n_classes)
+            self._check_costs(settings.search, columns)
             columns.fit_scaling(self.scaling, omega)
             active = columns.active_set(ActiveSet, examples.y, omega, examples.n_classes, threads)
             pool = Pool(columns)

@@ -149,7 +149,7 @@ class TaskLearner(Learner):
         problem = self._problem(targets, columns, executor)
         entering = settings.n_entering if settings.corrective else 1
         columns.check_rounds(settings.rounds, entering, settings.patience)
-        settings = self._rated(settings, columns, targets.n_tasks)
+        self._check_costs(settings.search, columns)
         # An example counts in the scaling as it does in the task that it counts most in.
         omega = examples[0] if examples[0].ndim == 1 else examples[0].max(axis=1)
         columns.fit_scaling(self.scaling, omega)

@@ -8,10 +8,8 @@ To add a search, write a class with :meth:`Search.best` in a file of its own and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from visionshare.errors import InputError
 from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease, BoundState
 from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
@@ -86,8 +84,6 @@ def make_search(
     given: str | Search,
     *,
     per: str | None = None,
-    per_mac: bool = False,
-    rates: Mapping[str, Mapping[str, float]] | None = None,
     **options: Any,
 ) -> Search:
     """Return the search of a name and its options, or a fresh copy of a search.
@@ -96,15 +92,9 @@ def make_search(
     ----------
     given : str or Search
         A key of :data:`SEARCHES`, or a search.
-    per : {"macs", "bytes", "microseconds"}, optional
-        Divide each score by the multiply-accumulates, the bytes or the microseconds that the
-        candidate adds, see :class:`visionshare.search.per_cost.PerCost`.
-    per_mac : bool, default False
-        Another way to write ``per="macs"``.
-    rates : mapping, optional
-        With ``per="microseconds"``: the rates of a machine, as
-        :meth:`visionshare.generators.base.FeatureFamily.rates` gives them; those of this machine
-        when omitted.
+    per : {"macs", "bytes"}, optional
+        Divide each score by the multiply-accumulates or the bytes that the candidate adds, see
+        :class:`visionshare.search.per_cost.PerCost`.
     **options
         Arguments of the search.
 
@@ -113,14 +103,7 @@ def make_search(
     InputError
         If no search has that name, it takes no such option, or the cost is another.
     """
-    if not isinstance(per_mac, bool):
-        raise InputError("per_mac", per_mac, "true or false")
-    if per_mac and per not in (None, "macs"):
-        raise InputError("per", per, "'macs', or left out, with per_mac")
-    cost = "macs" if per_mac else per
     search = SEARCHES.make(given, **options)
-    if cost is not None:
-        return PerCostSearch(search, cost, rates)
-    if rates is not None:
-        raise InputError("rates", rates, "none without per = 'microseconds'")
+    if per is not None:
+        return PerCostSearch(search, per)
     return search

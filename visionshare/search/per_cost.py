@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,30 +10,21 @@ import numpy as np
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
-from visionshare.generators.rates import check_rates, measured_rates
 from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
 
 __all__ = ["COSTS", "PerCost", "PerCostSearch", "check_known"]
 
-COSTS = ("macs", "bytes", "microseconds")
+COSTS = ("macs", "bytes")
 # Bytes of a weight, as classifiers hold them.
 _WEIGHT = 4
-# Whatever is shared, a candidate costs no less, in each unit.
-_LEAST = {"macs": 1.0, "bytes": 1.0, "microseconds": 0.001}
 
 
 class PerCost:
     """A criterion's score divided by what the candidate adds to the cost of a classifier."""
 
-    def __init__(
-        self,
-        criterion: Criterion,
-        per: str = "macs",
-        rates: Mapping[str, Mapping[str, float]] | None = None,
-    ) -> None:
+    def __init__(self, criterion: Criterion, per: str = "macs") -> None:
         self.criterion = criterion
         self.per = per
-        self.rates = rates
 
     def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores for each unit of the cost."""
@@ -50,14 +40,12 @@ class PerCost:
         columns = pool.columns
         n = columns.shape[1] if ids is None else len(ids)
         weights = k * (1 if starts is None else np.diff(np.append(starts, n)))
-        if self.per == "microseconds":
-            rates = measured_rates(columns.costs, k) if self.rates is None else self.rates
-            added = columns.added_microseconds(rates, state.support, ids, starts)
-        elif self.per == "bytes":
+        if self.per == "bytes":
             added = columns.added_bytes(state.support, ids, starts) + _WEIGHT * weights
         else:
             added = columns.added_macs(state.support, ids, starts) + weights
-        return np.maximum(added, _LEAST[self.per])
+        # Whatever is shared, a candidate costs no less than one.
+        return np.maximum(added, 1.0)
 
 
 def check_known(columns: Columns, per: str) -> None:
@@ -74,37 +62,29 @@ class PerCostSearch:
     Parameters
     ----------
     search : Search
-    per : {"macs", "bytes", "microseconds"}, default "macs"
-    rates : mapping, optional
-        With "microseconds": those of the pool's family, see
-        :meth:`visionshare.generators.base.FeatureFamily.rates`; measured when omitted.
+    per : {"macs", "bytes"}, default "macs"
 
     Raises
     ------
     InputError
-        If the cost is another one, or there are rates and it has none.
+        If the cost is another one.
 
     Examples
     --------
     >>> from visionshare.search import make_search
     >>> make_search("exhaustive", per="bytes")
-    PerCostSearch(search=Exhaustive(), per='bytes', rates=None)
+    PerCostSearch(search=Exhaustive(), per='bytes')
     """
 
     search: Search
     per: str = "macs"
-    rates: Mapping[str, Mapping[str, float]] | None = None
 
     def __post_init__(self) -> None:
         check_choice("per", self.per, COSTS)
-        if self.rates is not None:
-            if self.per != "microseconds":
-                raise InputError("rates", self.rates, "none without per = 'microseconds'")
-            self.rates = check_rates(self.rates)
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
         """Return the candidates with the best scores for each unit of the cost."""
-        divided = PerCost(criterion, self.per, self.rates)
+        divided = PerCost(criterion, self.per)
         return self.search.best(pool, state, divided, excluded, n)

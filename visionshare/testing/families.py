@@ -178,21 +178,12 @@ def _bytes_of(fitted: Any, ids: np.ndarray) -> int:
 
 
 def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> None:
-    """Check what groups add, and that time is what its rates make of calls, features and macs."""
+    """Check what groups add."""
     starts = np.unique(np.minimum([0, 1, 4], len(asked) - 1))
     groups = np.split(asked, starts[1:])
-    # Rates that sums are exact with; those of one family differ from those of the next.
-    rates = {
-        name: {"call": 64.0 * (i + 1), "feature": 1.0 + i, "mac": 0.25 * (i + 1)}
-        for i, name in enumerate(fitted.timed_parts)
-    }
     costs = [
         (lambda ids: fitted.macs(ids), fitted.added_macs),
         (lambda ids: _bytes_of(fitted, ids), fitted.added_bytes),
-        (
-            lambda ids: fitted.microseconds(rates, ids),
-            lambda *arguments: fitted.added_microseconds(rates, *arguments),
-        ),
     ]
     for cost, added in costs:
         before = cost(chosen)
@@ -200,9 +191,6 @@ def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> N
         assert_array_equal(added(chosen, asked, starts), expected, "groups add another cost")
         expected = [cost(np.append(chosen, j)) - before for j in asked]
         assert_array_equal(added(chosen, asked), expected, "features add another cost")
-    if list(rates) == [fitted.name] and len(chosen):
-        time = 64 + len(chosen) + 0.25 * fitted.macs(chosen)
-        assert fitted.microseconds(rates, chosen) == time, "time is not what rates make of macs"
 
 
 def _check_layers(fitted: Any) -> None:

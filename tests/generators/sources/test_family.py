@@ -117,7 +117,7 @@ def test_a_forest_in_memory(tmp_path):
         union.transform(IMAGES)[:, :3], forest.predict_proba(ROWS).astype(np.float32)
     )
     columns = ArrayColumns.from_family(union, IMAGES)
-    model = ShareBoost(rounds=4, search_options={"per_mac": True}).fit(columns, Y)
+    model = ShareBoost(rounds=4, search_options={"per": "macs"}).fit(columns, Y)
     classifier = model.to_classifier(union)
     assert np.mean(classifier.predict(IMAGES) == Y) > 0.9
     assert union.describe(2)["class"] == 2

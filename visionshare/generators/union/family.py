@@ -22,7 +22,6 @@ from visionshare.generators.contributions import Contributions
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
-from visionshare.generators.rates import Rates
 from visionshare.generators.states import check_state, family_state
 
 __all__ = ["UnionOfFamilies"]
@@ -246,13 +245,6 @@ class UnionOfFamilies(FeatureFamily):
         """Return the multiply-accumulates per image: the sum over the families."""
         return sum(self.parts_[p].macs(ids) for p, _, ids in self._split(features))
 
-    def microseconds(self, rates: Rates, features: Ids = None) -> float:
-        """Return the time of one image, by the rates of a machine: the sum over the families."""
-        return sum(
-            self.parts_[p].microseconds(_of_part(rates, p), ids)
-            for p, _, ids in self._split(features)
-        )
-
     def layer_summaries(self) -> list[LayerSummary]:
         """Return the layers of all families, one family after the other, with its number."""
         return [
@@ -273,14 +265,6 @@ class UnionOfFamilies(FeatureFamily):
             added[rows] = self.parts_[p].added_bytes(before, ids) + self.part_.itemsize
         return added
 
-    def _added_microseconds(
-        self, rates: Rates, chosen: np.ndarray, features: np.ndarray
-    ) -> np.ndarray:
-        added = np.empty(len(features))
-        for p, rows, before, ids in self._beside(chosen, features):
-            added[rows] = self.parts_[p].added_microseconds(_of_part(rates, p), before, ids)
-        return added
-
     def _beside(
         self, chosen: np.ndarray, features: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
@@ -288,15 +272,6 @@ class UnionOfFamilies(FeatureFamily):
         before = {p: ids for p, _, ids in self._split(chosen)}
         for p, rows, ids in self._split(features):
             yield p, rows, before.get(p, np.empty(0, np.int64)), ids
-
-    @property
-    def timed_parts(self) -> dict[str, FeatureFamily]:
-        """The families that are timed each by itself: "0.patches" is the first part."""
-        return {
-            f"{p}.{name}": timed
-            for p, part in enumerate(self.parts_)
-            for name, timed in part.timed_parts.items()
-        }
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the parts' features; of parts with one name, "lbp_1_17"."""
@@ -338,9 +313,3 @@ class UnionOfFamilies(FeatureFamily):
         if np.bincount(part, minlength=len(parts)).tolist() != sizes:
             raise InputError("part", "other numbers of features", f"{sizes} features of the parts")
         return cls._of(parts, shape)._with(parts, part)
-
-
-def _of_part(rates: Rates, number: int) -> Rates:
-    """Return the rates of a part, by the names that the part knows."""
-    prefix = f"{number}."
-    return {n.removeprefix(prefix): rate for n, rate in rates.items() if n.startswith(prefix)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _checked_weights(sample_weight: Any, m: int) -> np.ndarray:
     """Return weights of m examples, float64, at least 0; 1 where none are given."""
     if sample_weight is None:
         return np.ones(m)
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(m, sample_weight)
     omega: np.ndarray = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"

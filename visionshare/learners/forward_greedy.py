@@ -226,7 +226,7 @@ class ForwardGreedyRegressor(Regressor, _ForwardGreedy):
     ) -> ForwardGreedyRegressor:
         self._settings()
         columns, numbers, omega = self._number_examples(X, y, sample_weight)
-        targets = [(np.ones(len(y)), number) for number in np.ascontiguousarray(numbers.T)]
+        targets = [(np.ones(len(numbers)), number) for number in np.ascontiguousarray(numbers.T)]
         coef, intercept, _ = self._learn(columns, targets, omega)
         self._take_weights(coef, intercept)
         return self

@@ -65,8 +65,11 @@ class Forward:
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return what the layers make of images (n, *out_shape), float32."""
         out = np.empty((len(raster), self._size), np.float32)
-        for batch in image_batches(len(raster), self._bytes_per_image):
-            self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
+        if len(raster) == 1:
+            self._apply(raster, out, _NOWHERE, 1)
+        else:
+            for batch in image_batches(len(raster), self._bytes_per_image):
+                self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
         return out.reshape(len(raster), *self._out_shape)
 
     def picked(self, raster: np.ndarray, places: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -128,6 +131,10 @@ def run_chain(
 ) -> None:
     """Write what a chain makes of images (n, size)."""
     from visionshare.generators.layers.chain import forward_block
+
+    if len(images) <= _AT_ONCE:
+        forward_block(images, unit, *chain, out, places)
+        return
 
     def block(start: int, stop: int) -> None:
         seen = places[start:stop] if len(places) else places

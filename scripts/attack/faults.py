@@ -190,8 +190,8 @@ FAULTS = (
     ),
     Mutation(
         "health waits in the queue", "service/application.py",
-        "        nonlocal described\n",
-        "        nonlocal described\n        with worker._place():\n            pass\n",
+        "        return described(worker.served)\n",
+        "        with worker._place():\n            return described(worker.served)\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),
     Mutation(
@@ -202,19 +202,19 @@ FAULTS = (
     ),
     Mutation(
         "no deadline of a body", "service/bodies.py",
-        "            await asyncio.wait({self._task}, timeout=timeout)\n",
-        "            await asyncio.wait({self._task})\n",
+        "                await asyncio.wait({task}, timeout=timeout)\n",
+        "                await asyncio.wait({task})\n",
         f"{_SERVICE}test_connections.py::test_late_clients_are_left",
     ),
     Mutation(
         "no limit of a body", "service/bodies.py",
-        "            if self._counted + len(part) > max_bytes:\n",
+        "            if size > max_bytes:\n",
         "            if False:\n",
         f"{_SERVICE}test_service.py::test_a_body_without_a_length_is_cut_off_while_it_comes",
     ),
     Mutation(
         "no limit of chunks", "service/bodies.py",
-        "            if n_parts > _FREE_PARTS + (self._counted + len(part)) // _PART:\n",
+        "            if n_parts > _FREE_PARTS + size // _PART:\n",
         "            if False:\n",
         f"{_SERVICE}test_service.py::test_a_body_in_tiny_parts_is_refused_in_time",
     ),

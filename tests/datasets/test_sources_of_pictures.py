@@ -4,6 +4,7 @@ import asyncio
 import io
 import itertools
 import tarfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from visionshare.datasets import decode_image, picture_header
 from visionshare.datasets.containers.formats import readable_formats
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.readers.tars import tar_pictures
-from visionshare.service.limits import Limits
+from visionshare.service import Limits
+from visionshare.service.answers import predicted
 from visionshare.service.worker import Worker
 
 HEIGHT, WIDTH = 6, 10
@@ -149,10 +151,11 @@ def test_bodies_of_requests_are_the_same_pictures(mode, kind):
     }
     head = b'--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\n'
     headers = {"content-type": "multipart/form-data; boundary=x"}
+    question = partial(predicted, with_raster=True)
     try:
         for name, data, shape in FILES:
             body = data if kind == "picture" else head + data + b"\r\n--x--\r\n"
-            answer = asyncio.run(workers[shape].predict(kind, body, True, headers))
+            answer = asyncio.run(workers[shape].answer(kind, body, headers, question))
             assert_array_equal(answer.raster, decode_image(data, mode), err_msg=name)
     finally:
         for worker in workers.values():

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ class Running:
 
     def __init__(self, address, limits):
         self.reading, self.gate = threading.Semaphore(0), threading.Event()
-        self.app = service(MODEL, limits, self._read)
+        self.app = service(MODEL, limits)
         self.address, self.limits = address, limits
         self.clients, self.is_ready = [], threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
@@ -45,7 +46,7 @@ class Running:
         self.loop, self.told = asyncio.get_running_loop(), asyncio.Event()
         await serve(self.app, self.limits, self.address, self.is_ready.set, self.told)
 
-    def _read(self, classifier, file, max_pixels):
+    def read(self, classifier, picture):
         self.reading.release()
         assert self.gate.wait(60)
         return np.zeros((2, 2), np.uint8)
@@ -69,7 +70,7 @@ class Running:
 
     def sending(self, content):
         """Return a client whose body has arrived in part."""
-        memory = self.app.state.worker.memory
+        memory = self.app.state.worker.bodies
         before = memory.used
         client = self.connect(content)
         while memory.used == before:
@@ -94,10 +95,11 @@ class Running:
 def running(**limits):
     with reserved("127.0.0.1", 0) as address:
         server = Running(address, Limits(**{"threads": 4} | limits))
-        try:
-            yield server
-        finally:
-            server.end()
+        with patch("visionshare.service.answers.read_picture", server.read):
+            try:
+                yield server
+            finally:
+                server.end()
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +253,7 @@ def test_a_client_that_closes_its_half_is_left(shared):
     client = shared.connect(PREDICT[:-5])
     client.shutdown(socket.SHUT_WR)
     assert b"HTTP/1.1 200" not in everything(client)
-    while shared.app.state.worker.memory.used:
+    while shared.app.state.worker.bodies.used:
         # Nothing of it is kept.
         time.sleep(0.001)
 

@@ -10,7 +10,8 @@ from PIL import Image
 from visionshare.datasets.folders import read_image
 from visionshare.datasets.opening import open_picture
 from visionshare.errors import DataError
-from visionshare.service.pictures import is_large, reduced_picture
+from visionshare.service import Limits
+from visionshare.service.pictures import reduced_picture
 
 
 def encoded(image, kind="png", **options):
@@ -26,16 +27,13 @@ def ramp(mode, size=(300, 200)):
 
 
 def reduced(body, max_decoded=10_000, max_memory=1 << 20):
-    return reduced_picture(open_picture(body), max_decoded, max_memory)
+    limits = Limits(max_decoded_pixels=max_decoded, max_decode_memory=max_memory)
+    return reduced_picture(body, limits)
 
 
-def test_pictures_are_large_by_their_header():
-    body = encoded(ramp("L"))
-    for whole_or_not in (body, body[:60]):
-        assert is_large(open_picture(whole_or_not, 60_000), 59_999)
-        assert not is_large(open_picture(whole_or_not, 60_000), 60_000)
+def test_pictures_of_too_many_pixels_are_refused():
     with pytest.raises(DataError, match="300×200 pixels are too many: at most 59999 are read"):
-        open_picture(body, 59_999)
+        reduced_picture(encoded(ramp("L")), Limits(max_pixels=59_999))
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "LA"])

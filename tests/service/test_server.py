@@ -11,8 +11,8 @@ import pytest
 from tests.service.clients import SAMPLE, Server
 from visionshare.errors import ServiceError
 from visionshare.machine import system
+from visionshare.service import Limits
 from visionshare.service import server as module
-from visionshare.service.limits import Limits
 from visionshare.service.server import Settings, embedded, reserved, run
 
 

@@ -21,7 +21,7 @@ from visionshare.batch.pictures import read_picture
 from visionshare.classifier import EarlyExit, ExitRule
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, ServiceError
-from visionshare.service import Limits, service
+from visionshare.service import Limits, answers, service
 from visionshare.service.bodies import Refusal, pixels_of
 
 
@@ -295,7 +295,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(model):
     assert _asgi(service(model, Limits(body_timeout=0.05)), [b"x"]) == (408, 1)
 
 
-def test_a_busy_service_says_so_and_answers_other_requests(model):
+def test_a_busy_service_says_so_and_answers_other_requests(model, monkeypatch):
     gate, inside = threading.Event(), threading.Semaphore(0)
 
     def slow(*arguments):
@@ -303,7 +303,8 @@ def test_a_busy_service_says_so_and_answers_other_requests(model):
         assert gate.wait(60)
         return read_picture(*arguments)
 
-    app = service(model, Limits(threads=1, max_queue=1), slow)
+    monkeypatch.setattr(answers, "read_picture", slow)
+    app = service(model, Limits(threads=1, max_queue=1))
 
     async def asked():
         transport = httpx.ASGITransport(app)
@@ -319,22 +320,23 @@ def test_a_busy_service_says_so_and_answers_other_requests(model):
             gate.set()
             return [*(await asyncio.gather(*first)), third, health]
 
-    answers = asyncio.run(asked())
-    assert [a.status_code for a in answers] == [200, 200, 503, 200]
-    assert answers[2].headers["Retry-After"] == "1"
-    assert answers[2].json()["error"]["kind"] == "busy"
+    given = asyncio.run(asked())
+    assert [a.status_code for a in given] == [200, 200, 503, 200]
+    assert given[2].headers["Retry-After"] == "1"
+    assert given[2].json()["error"]["kind"] == "busy"
 
 
-def test_large_pictures_wait_for_each_other_and_small_ones_do_not_wait(model):
+def test_large_pictures_wait_for_each_other_and_small_ones_do_not_wait(model, monkeypatch):
     gate, reading = threading.Event(), threading.Semaphore(0)
 
-    def slow(classifier, picture, max_pixels):
+    def slow(classifier, picture):
         if picture.shape[1] > 8:
             reading.release()
             assert gate.wait(60)
         return np.zeros((8, 8), np.uint8)
 
-    app = service(model, Limits(threads=1, max_queue=4, max_decoded_pixels=100), slow)
+    monkeypatch.setattr(answers, "read_picture", slow)
+    app = service(model, Limits(threads=1, max_queue=4, max_decoded_pixels=100))
     small, large = (predict(png(np.zeros((n, n), np.uint8))) for n in (8, 30))
 
     async def asked():
@@ -349,9 +351,9 @@ def test_large_pictures_wait_for_each_other_and_small_ones_do_not_wait(model):
             gate.set()
             return others, sorted(a.status_code for a in await asyncio.gather(*tasks))
 
-    others, answers = asyncio.run(asked())
+    others, statuses = asyncio.run(asked())
     assert others == [200] * 3
-    assert answers == [200, 200, 503, 503]
+    assert statuses == [200, 200, 503, 503]
 
 
 def test_every_answer_has_safe_headers_and_is_counted(model, app):
@@ -375,9 +377,9 @@ def test_every_answer_has_safe_headers_and_is_counted(model, app):
     assert "visionshare_predictions_running 0.0" in lines
 
 
-def test_an_unexpected_error_is_a_typed_answer(model, caplog):
-    app = service(model, reader=lambda *_: 1 / 0)
-    answer = ask(app, predict(png(np.zeros((8, 8), np.uint8))))[0]
+def test_an_unexpected_error_is_a_typed_answer(model, monkeypatch, caplog):
+    monkeypatch.setattr(answers, "read_picture", lambda *_: 1 / 0)
+    answer = ask(service(model), predict(png(np.zeros((8, 8), np.uint8))))[0]
     assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "internal_error")
     assert "division" not in answer.text
     assert answer.headers["X-Frame-Options"] == "DENY"

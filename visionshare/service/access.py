@@ -10,9 +10,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from visionshare.errors import InputError, ServiceError
 
@@ -30,12 +29,11 @@ def host_of(header: str) -> str:
 
 
 def default_host_names(host: str) -> tuple[str, ...]:
-    """Return the names that a service on an address answers to."""
-    # The address of the connection itself is always one of them.
-    names = ["localhost", "127.0.0.1", "::1"]
+    """Return the names that a service on an address answers to, beside that of the connection."""
+    names = [host, "localhost", "127.0.0.1", "::1"]
     if host in ("0.0.0.0", "::", ""):
         names += [socket.gethostname(), socket.getfqdn()]
-    return tuple(dict.fromkeys(name.lower() for name in (host, *names) if name))
+    return tuple(dict.fromkeys(name.lower() for name in names if name))
 
 
 def read_token(path: Path) -> str:
@@ -55,34 +53,31 @@ def read_token(path: Path) -> str:
 class Access:
     """Refuses requests for other hosts, without the token, or that a proxy may read otherwise."""
 
-    def __init__(self, app: ASGIApp, host_names: Sequence[str], token: str | None) -> None:
-        self.app = app
+    def __init__(self, host_names: Sequence[str], token: str | None) -> None:
         self._any_host = "*" in host_names
         self._hosts = {name.strip("[]").rstrip(".").lower() for name in host_names}
         self._digest = None if token is None else _digest(token)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        await (self._refused(scope) or self.app)(scope, receive, send)
-
-    def _refused(self, scope: Scope) -> JSONResponse | None:
-        """Return the answer to a request that is refused."""
-        headers, path = Headers(scope=scope), scope["path"]
-        hosts = headers.getlist("host")
-        codings = [coding.strip().lower() for coding in headers.getlist("transfer-encoding")]
+    def refused(self, scope: Scope) -> JSONResponse | None:
+        """Return the answer to a request that is refused, or None."""
+        found: dict[bytes, list[str]] = {
+            b"host": [], b"transfer-encoding": [], b"authorization": []
+        }  # fmt: skip
+        for name, value in scope["headers"]:
+            if name in found:
+                found[name].append(value.decode("latin-1"))
+        hosts, codings, tokens = found.values()
+        path = scope["path"]
+        close = {"Connection": "close"}
         if len(hosts) > 1:
-            message = "more than one Host header"
-            return failure(path, 400, "invalid_request", message, {"Connection": "close"})
-        if codings not in ([], ["chunked"]):
+            return failure(path, 400, "invalid_request", "more than one Host header", close)
+        if codings and [coding.strip().lower() for coding in codings] != ["chunked"]:
             message = "accepted in Transfer-Encoding: chunked alone"
-            return failure(path, 501, "invalid_request", message, {"Connection": "close"})
+            return failure(path, 501, "invalid_request", message, close)
         if not self._is_host(hosts, scope.get("server")):
             message = "this service does not answer to that host name"
             return failure(path, 421, "unknown_host", message)
-        if not self._is_authorized(headers.getlist("authorization"), path):
+        if not self._is_authorized(tokens, path):
             challenge = {"WWW-Authenticate": "Bearer"}
             return failure(path, 401, "unauthorized", "the token is missing or wrong", challenge)
         return None
@@ -90,7 +85,7 @@ class Access:
     def _is_host(self, values: list[str], server: tuple[str, int | None] | None) -> bool:
         if self._any_host:
             return True
-        name = host_of(values[0]) if len(values) == 1 else ""
+        name = host_of(values[0]) if values else ""
         return bool(name) and (name in self._hosts or _is_address(name, server))
 
     def _is_authorized(self, values: list[str], path: str) -> bool:
@@ -103,8 +98,10 @@ class Access:
 
 
 def _is_address(name: str, server: tuple[str, int | None] | None) -> bool:
-    """Return whether a name is the address that the client connected to."""
-    # An address cannot be made to mean another one, as the names of a hostile page can.
+    """Return whether a name is the address that the client connected to.
+
+    An address cannot be made to mean another one, as the names of a hostile page can.
+    """
     try:
         return server is not None and ipaddress.ip_address(name) == ipaddress.ip_address(server[0])
     except ValueError:
@@ -118,8 +115,7 @@ def _digest(token: str) -> bytes:
 def failure(
     path: str, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Return the answer to a request that is not served."""
-    # The Open Inference Protocol, below ``/v2``, has a sentence alone.
+    """Return the answer to a request that is not served; below ``/v2``, a sentence alone."""
     is_v2 = path == "/v2" or path.startswith("/v2/")
     error = message if is_v2 else {"kind": kind, "message": message}
     return JSONResponse({"error": error}, status, headers)

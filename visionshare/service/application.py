@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -11,35 +12,34 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from visionshare.class_labels import class_names
-from visionshare.classifier import CompactClassifier
-from visionshare.errors import InputError
+from visionshare.errors import DataError, InputError
 from visionshare.service.access import Access, failure
-from visionshare.service.bodies import Body, Refusal, body_kind, empty_body
-from visionshare.service.explanation import ExplanationAnswer
-from visionshare.service.headers import SecureHeaders, page_policy
-from visionshare.service.metrics import Metrics
-from visionshare.service.openapi import COMMON, picture_body, refusals
+from visionshare.service.answers import (
+    ExplanationAnswer,
+    Prediction,
+    Served,
+    explained,
+    predicted,
+)
+from visionshare.service.bodies import Refusal
+from visionshare.service.front import Front, Metrics, page_policy
 from visionshare.service.protocol_v2 import v2_router
-from visionshare.service.worker import Prediction, Worker
+from visionshare.service.schema import COMMON, REFUSALS, picture_body
+from visionshare.service.worker import Worker
 
 __all__ = ["application"]
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 
 
-def application(
-    worker: Worker,
-    name: str = "classifier",
-    host_names: Sequence[str] = ("*",),
-    token: str | None = None,
-) -> FastAPI:
+def application(worker: Worker, name: str, host_names: Sequence[str], token: str | None) -> FastAPI:
     """Return the application around a worker, see :func:`visionshare.service.service`."""
     from visionshare import __version__
 
     metrics = Metrics()
-    worker.on_running = metrics.set_running
+    worker.on_running = metrics.running.set
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,12 +55,24 @@ def application(
         redoc_url=None,
         responses=COMMON,
     )
+    app.state.worker = worker
+
+    # Made once for each classifier: as many clients ask for it as like.
+    @lru_cache(maxsize=1)
+    def described(served: Served) -> Response:
+        return JSONResponse(_description(served, app.version))
+
+    def health() -> Response:
+        """Describe the classifier that is served."""
+        return described(worker.served)
+
+    # It is answered before the application is asked; this describes it.
+    app.get("/health", response_model=dict[str, Any])(health)
     _add_routes(app, worker, metrics)
     app.include_router(v2_router(worker, name, app.version))
     _add_error_handlers(app)
-    app.state.worker = worker
-    app.add_middleware(Access, host_names=host_names, token=token)
-    app.add_middleware(SecureHeaders, metrics=metrics)
+    access = Access(host_names, token)
+    app.add_middleware(Front, access=access, metrics=metrics, health=health)
     return app
 
 
@@ -70,39 +82,21 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         "Content-Security-Policy": page_policy(page),
         "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
     }
-    taken: dict[str, Any] = {
-        "responses": refusals(400, 408, 413, 415, 422, 503),
-        "openapi_extra": picture_body(worker.classifier.image_shape),
-    }
+    body = picture_body(worker.served.classifier.image_shape)
 
-    @app.post("/predict", response_model_exclude_none=False, **taken)
+    @app.post("/predict", responses=REFUSALS, openapi_extra=body)
     async def predict(request: Request, raster: bool = False) -> Prediction:
         """Classify a picture, or the pixels of an image."""
-        with Body(worker.memory) as body:
-            kind, content = await _content(request, body, worker)
-            return await worker.predict(kind, content, raster, request.headers)
+        return await worker.ask(request, partial(predicted, with_raster=raster))
 
-    @app.post("/explain", **taken)
+    @app.post("/explain", responses=REFUSALS, openapi_extra=body)
     async def explain(
         request: Request,
         name: Annotated[str | None, Query(alias="class", max_length=1000)] = None,
         top: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> ExplanationAnswer:
         """Say which features of a picture spoke for and against a class, and where."""
-        with Body(worker.memory) as body:
-            kind, content = await _content(request, body, worker)
-            return await worker.explain(kind, content, name, top, request.headers)
-
-    # Made once for each classifier: as many clients ask for it as like.
-    described: tuple[CompactClassifier | None, Response] = (None, Response())
-
-    @app.get("/health", response_model=dict[str, Any])
-    async def health() -> Response:
-        """Describe the classifier that is served."""
-        nonlocal described
-        if described[0] is not worker.classifier:
-            described = worker.classifier, JSONResponse(_description(worker, app.version))
-        return described[1]
+        return await worker.ask(request, partial(explained, name=name, top=top))
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def exposition(request: Request) -> Response:
@@ -116,25 +110,15 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         return HTMLResponse(page, headers=policy)
 
 
-async def _content(request: Request, body: Body, worker: Worker) -> tuple[str, bytes]:
-    """Return the kind of a request's body, and the body, which is not empty."""
-    kind, limits = body_kind(request.headers), worker.limits
-    max_bytes = worker.max_json_size() if kind == "json" else limits.max_body_size
-    content = await body.read(request, max_bytes, limits.body_timeout)
-    if not content:
-        raise empty_body()
-    return kind, content
-
-
-def _description(worker: Worker, version: str) -> dict[str, Any]:
-    model = worker.classifier
+def _description(served: Served, version: str) -> dict[str, Any]:
+    model = served.classifier
     return {
         "status": "ok",
-        "classes": list(class_names(model.classes_)),
+        "classes": list(served.names),
         "image_shape": list(model.image_shape),
         "drawn": model.picture_mode == "gray" and model.preprocessing.polarity != "as_is",
         "features": model.n_features,
-        "macs": worker.macs,
+        "macs": served.macs,
         "early_exit": model.exit_rule is not None,
         "preprocessing": model.preprocessing.to_values(),
         "version": version,
@@ -150,9 +134,16 @@ def _add_error_handlers(app: FastAPI) -> None:
             headers["Connection"] = "close"
         return failure(request.url.path, error.status, error.kind, error.message, headers)
 
+    @app.exception_handler(ClientDisconnect)
+    async def on_disconnect(request: Request, _: ClientDisconnect) -> JSONResponse:
+        return await on_refusal(request, Refusal(400, "incomplete_body", "the body ended early"))
+
+    @app.exception_handler(DataError)
     @app.exception_handler(InputError)
-    async def on_input_error(request: Request, error: InputError) -> JSONResponse:
-        return failure(request.url.path, 422, "invalid_picture", str(error))
+    @app.exception_handler(MemoryError)
+    async def on_invalid_picture(request: Request, error: Exception) -> JSONResponse:
+        message = str(error) or "decoding it takes too much memory"
+        return failure(request.url.path, 422, "invalid_picture", message)
 
     @app.exception_handler(RequestValidationError)
     async def on_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -165,7 +156,7 @@ def _add_error_handlers(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         methods = set(headers.get("Allow", "").split(", "))
         if "GET" in methods:
-            # HEAD is answered as GET without a body, see SecureHeaders.
+            # HEAD is answered as GET without a body, see Front.
             headers["Allow"] = ", ".join(sorted(methods | {"HEAD"}))
         kind = _KINDS.get(error.status_code, "error")
         return failure(request.url.path, error.status_code, kind, error.detail, headers)

@@ -1,18 +1,19 @@
-"""Pictures from clients: what decoding takes is known from the header, and bounded."""
+"""Large pictures are decoded at a reduced size, in memory that is computed from the header."""
 
 from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING
 
-from visionshare.datasets.opening import OpenedPicture
+from visionshare.datasets.opening import OpenedPicture, open_picture
 from visionshare.errors import DataError
 from visionshare.machine.memory import trim_memory
+from visionshare.service import Limits
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["is_large", "reduced_picture"]
+__all__ = ["reduced_picture"]
 
 # Bytes a pixel in Pillow; 16-bit and float pictures are not reduced.
 _BYTES = {"1": 1, "L": 1, "P": 1, "LA": 4, "PA": 4}
@@ -23,19 +24,16 @@ _COPIES = {"WEBP": 3, "GIF": 3, "TIFF": 2, "AVIF": 4, "HEIF": 4, "JPEG2000": 10}
 _STRIP = 1 << 20
 
 
-def is_large(picture: OpenedPicture, max_decoded_pixels: int) -> bool:
-    """Return whether a picture must be reduced; no pixel is decoded."""
-    width, height = picture.stored_size
-    return width * height > max_decoded_pixels
+def reduced_picture(body: bytes, limits: Limits) -> bytes:
+    """Return a file of at most ``max_decoded_pixels``; nothing keeps the decoded picture then.
 
-
-def reduced_picture(picture: OpenedPicture, max_decoded_pixels: int, max_memory: int) -> bytes:
-    """Return a file of at most ``max_decoded_pixels`` in the place of a large picture."""
-    # It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
+    It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
+    """
+    picture = open_picture(body, limits.max_pixels)
     try:
         if picture.format == "WEBP":
             # Its decoder takes the memory as soon as it is made.
-            _check_memory(picture, picture.stored_size, 4, max_memory)
+            _check_memory(picture, picture.stored_size, 4, limits)
         image = picture.image
         if image.mode in _DEEP:
             width, height = picture.stored_size
@@ -43,23 +41,19 @@ def reduced_picture(picture: OpenedPicture, max_decoded_pixels: int, max_memory:
                 f"{picture.name}: {width}×{height} pixels of more than 8 bits are too many"
             )
         with picture.errors():
-            _draft(image, max_decoded_pixels)
-            _check_memory(picture, image.size, _BYTES.get(image.mode, 4), max_memory)
+            if image.format == "JPEG":
+                # Decoded at the next size that the format offers, at or above the one wanted.
+                side = (limits.max_decoded_pixels / (image.width * image.height)) ** 0.5
+                image.draft(None, (int(image.width * side) + 1, int(image.height * side) + 1))
+            _check_memory(picture, image.size, _BYTES.get(image.mode, 4), limits)
             image.load()
-            return _reduced(image, picture.orientation, max_decoded_pixels)
+            return _reduced(image, picture.orientation, limits.max_decoded_pixels)
     finally:
         trim_memory()
 
 
-def _draft(image: Image.Image, max_decoded: int) -> None:
-    """Have a JPEG decoded at the next size that the format offers, at or above the one wanted."""
-    if image.format == "JPEG":
-        side = (max_decoded / (image.width * image.height)) ** 0.5
-        image.draft(None, (int(image.width * side) + 1, int(image.height * side) + 1))
-
-
 def _check_memory(
-    picture: OpenedPicture, size: tuple[int, int], pixel_bytes: int, max_memory: int
+    picture: OpenedPicture, size: tuple[int, int], pixel_bytes: int, limits: Limits
 ) -> None:
     """Check that decoding a picture at a size takes no more memory than it may."""
     n_bytes = _COPIES.get(picture.format, 1) * size[0] * size[1] * pixel_bytes
@@ -67,22 +61,23 @@ def _check_memory(
         # All coefficients of the whole picture are in memory.
         width, height = picture.stored_size
         n_bytes += 6 * width * height
-    if n_bytes > max_memory:
+    if n_bytes > limits.max_decode_memory:
         raise DataError(
-            f"{picture.name}: decoding it takes {n_bytes} bytes, more than {max_memory}"
+            f"{picture.name}: decoding it takes {n_bytes} bytes, "
+            f"more than {limits.max_decode_memory}"
         )
 
 
-def _reduced(image: Image.Image, orientation: int, max_decoded: int) -> bytes:
+def _reduced(image: Image.Image, orientation: int, max_pixels: int) -> bytes:
+    """Return the file of a picture that is smaller by a whole factor."""
     from PIL import Image
 
     factor = 1
-    while -(-image.width // factor) * -(-image.height // factor) > max_decoded:
+    while -(-image.width // factor) * -(-image.height // factor) > max_pixels:
         factor += 1
     has_alpha = "A" in image.mode or "transparency" in image.info
     mode = "RGBA" if has_alpha else ("L" if image.mode in ("1", "L") else "RGB")
-    width, height = -(-image.width // factor), -(-image.height // factor)
-    small = Image.new(mode, (width, height))
+    small = Image.new(mode, (-(-image.width // factor), -(-image.height // factor)))
     n_rows = factor * max(1, _STRIP // (factor * image.width))
     for top in range(0, image.height, n_rows):
         bottom = min(top + n_rows, image.height)

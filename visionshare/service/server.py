@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from visionshare.errors import ServiceError, VisionshareError
 from visionshare.machine.memory import release_large_blocks
 from visionshare.machine.system import open_files
-from visionshare.service.limits import Limits
+from visionshare.service import Limits
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from granian.server.embed import Server
 
-__all__ = ["Address", "Settings", "embedded", "ready", "reserved", "run", "serve"]
+__all__ = ["Address", "Settings", "embedded", "end_by", "ready", "reserved", "run", "serve"]
 
 _logger = logging.getLogger(__name__)
 # Host and port, as numbers.
@@ -41,7 +41,6 @@ _OTHER_FILES = 128
 # New objects after which Python looks for unreachable cycles: a millisecond or less, in which
 # nobody is answered. The command line's 150 000 take a tenth of a second.
 _COLLECTED_AFTER = 700
-_PROBE = b"HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -59,56 +58,41 @@ class Settings:
         from visionshare import load
         from visionshare.service import service
 
-        names, token = self.host_names, self.token
+        names = self.host_names
         model = load(self.path)
-        return service(model, self.limits, name=self.name, host_names=names, token=token)
+        return service(model, self.limits, name=self.name, host_names=names, token=self.token)
 
 
 @contextmanager
 def reserved(host: str, port: int) -> Iterator[Address]:
-    """Reserve an address for the service, which must be free; port 0 is any free one."""
-    # Granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
-    # system would give each of the two servers some of the connections.
+    """Reserve an address, which must be free; port 0 is any free one.
+
+    granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
+    system would give each of the two servers some of the connections.
+    """
     try:
-        holder, address = _bound(host, port)
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.create_server(address[:2], family=family) as server:
+            host, port = server.getsockname()[:2]
     except (OSError, UnicodeError) as error:
         raise ServiceError(f"{host}:{port}: cannot listen there ({error})") from None
-    with holder:
+    with socket.socket(family, socket.SOCK_STREAM) as holder:
         if sys.platform == "linux":
-            # From now on this user's servers that share ports may join, and nobody else.
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        else:
-            holder.close()
-        yield address[0], address[1]
-
-
-def _bound(host: str, port: int) -> tuple[socket.socket, Any]:
-    """Return a socket at an address where nobody listens, and the address."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    holder = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if sys.platform == "win32":
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        holder.bind(address)
-        return holder, holder.getsockname()
-    except OSError:
-        try:
-            # Connections of a former service may linger; where one can listen, nobody does.
-            socket.create_server(address, family=family).close()
-        except OSError:
-            holder.close()
-            raise
-        return holder, address
+            # Where connections of a former service linger, it stays without a holder.
+            with suppress(OSError):
+                holder.bind((host, port))
+                # From now on this user's servers that share ports may join, and nobody else.
+                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        yield host, port
 
 
 def ready(address: Address) -> bool:
-    """Return whether a service answers at an address."""
+    """Return whether a service listens at an address."""
     host, port = address
     # Windows connects to no address that means every interface.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    with suppress(OSError), socket.create_connection((host, port), 1.0) as connection:
-        connection.sendall(_PROBE)
-        return connection.recv(1) != b""
+    with suppress(OSError), socket.create_connection((host, port), 1.0):
+        return True
     return False
 
 
@@ -159,8 +143,9 @@ def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[
     from PIL import Image
 
     release_large_blocks()
-    # The event loop waits this long for a thread that computes in Python.
-    sys.setswitchinterval(0.001)
+    # Threads wait this long for one that runs Python: granian's for each request that it hands
+    # over while the event loop is busy, the event loop for pictures that are prepared.
+    sys.setswitchinterval(float(os.environ.get("SWITCH", "0.0001")))
     # A collection of all that is loaded takes a third of a second.
     gc.collect()
     gc.freeze()
@@ -169,15 +154,33 @@ def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[
     warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
-    _end(asyncio.run(_until_signal(app, settings.limits, address, on_ready)))
+
+        def reload(*_: object) -> None:
+            threading.Thread(target=_reload, args=(app, settings.path), daemon=True).start()
+
+        signal.signal(signal.SIGHUP, reload)
+    ended_by = asyncio.run(_until_signal(app, settings.limits, address, on_ready))
+    # granian's threads must not meet an interpreter that is taken apart.
+    logging.shutdown()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    end_by(ended_by)
+    os._exit(0)
+
+
+def end_by(number: int) -> None:
+    """End the process as a signal does; Ctrl-C is no error, and returns."""
+    if number != signal.SIGINT:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
 
 async def _until_signal(
     app: FastAPI, limits: Limits, address: Address, on_ready: Callable[[], None]
 ) -> int:
     """Serve until a signal comes, and return the signal."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
     signals: list[int] = []
 
     def tell(number: int, _: FrameType | None) -> None:
@@ -221,21 +224,6 @@ async def serve(
     # 3) let it end: clients that do not read their answers would keep it for ever
     server.stop()
     await asyncio.wait({serving}, timeout=limits.end_timeout)
-
-
-def _end(ended_by: int) -> None:
-    """End the process: granian's threads must not meet an interpreter that is taken apart."""
-    logging.shutdown()
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    if ended_by != signal.SIGINT:
-        signal.signal(ended_by, signal.SIG_DFL)
-        signal.raise_signal(ended_by)
-    os._exit(0)
-
-
-def _reload_on_thread(app: FastAPI, path: Path) -> None:
-    threading.Thread(target=_reload, args=(app, path), daemon=True).start()
 
 
 def _reload(app: FastAPI, path: Path) -> None:

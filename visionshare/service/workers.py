@@ -12,100 +12,90 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import wait
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.context import SpawnProcess
 from types import FrameType
 
-from visionshare.service.server import Address, Settings, ready, run
+from visionshare.service.server import Address, Settings, end_by, ready, run
 
 __all__ = ["run_workers"]
 
 _logger = logging.getLogger(__name__)
-_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+# Seconds for all processes to end.
+_END = 15.0
 
 
 def run_workers(
     settings: Settings, address: Address, n_workers: int, on_ready: Callable[[], None]
 ) -> None:
-    """Answer requests with several processes until this one is told to end."""
-    # A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
-    with tempfile.TemporaryDirectory(prefix="visionshare-metrics-") as folder:
-        # Read by prometheus-client when a worker imports it.
-        os.environ[_DIRECTORY] = folder
-        try:
-            ended_by = _Workers(settings, address, folder).supervise(n_workers, on_ready)
-        finally:
-            del os.environ[_DIRECTORY]
-    if ended_by != signal.SIGINT:
-        signal.signal(ended_by, signal.SIG_DFL)
-        signal.raise_signal(ended_by)
+    """Answer requests with several processes until this one is told to end.
 
+    A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
+    """
+    told: list[int] = []
+    processes: list[SpawnProcess] = []
 
-class _Workers:
-    """Processes that listen at one address."""
+    def end(number: int, _: FrameType | None) -> None:
+        told.append(number)
 
-    def __init__(self, settings: Settings, address: Address, folder: str) -> None:
-        self._settings, self._address = settings, address
-        self._folder = folder
-        self._context: SpawnContext = multiprocessing.get_context("spawn")
-        self._processes: list[SpawnProcess] = []
-        self._ended_by: int | None = None
-
-    def supervise(self, n_workers: int, on_ready: Callable[[], None]) -> int:
-        """Keep a number of processes until a signal ends them, and return the signal."""
-        ends = (signal.SIGINT, signal.SIGTERM)
-        handlers = {number: signal.signal(number, self._end) for number in ends}
-        if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._forward)
-        is_ready = False
-        try:
-            self._processes = [self._start() for _ in range(n_workers)]
-            while self._ended_by is None:
-                # A signal's handler runs between two waits.
-                wait([process.sentinel for process in self._processes], timeout=0.2)
-                self._replace_dead()
-                if not is_ready and ready(self._address):
-                    is_ready = True
-                    on_ready()
-            return self._ended_by
-        finally:
-            self._stop()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-    def _start(self) -> SpawnProcess:
-        process = self._context.Process(target=_work, args=(self._settings, self._address))
-        process.start()
-        return process
-
-    def _replace_dead(self) -> None:
-        from prometheus_client.multiprocess import mark_process_dead
-
-        for i, process in enumerate(self._processes):
-            if process.is_alive() or self._ended_by is not None:
-                continue
-            mark_process_dead(process.pid, self._folder)
-            _logger.error("a worker ended with %s; another one is started", process.exitcode)
-            # One that cannot start does not use up the machine.
-            time.sleep(0.5)
-            self._processes[i] = self._start()
-
-    def _stop(self) -> None:
-        for process in self._processes:
-            process.terminate()
-        end = time.monotonic() + 15
-        for process in self._processes:
-            process.join(max(0.1, end - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
-
-    def _end(self, number: int, _: FrameType | None) -> None:
-        self._ended_by = number
-
-    def _forward(self, number: int, _: FrameType | None) -> None:
-        for process in self._processes:
+    def forward(number: int, _: FrameType | None) -> None:
+        for process in processes:
             if process.is_alive() and process.pid is not None:
                 os.kill(process.pid, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, forward)
+    with tempfile.TemporaryDirectory(prefix="visionshare-metrics-") as folder:
+        # Read by prometheus-client when a worker imports it.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        try:
+            for _ in range(n_workers):
+                processes.append(_started(settings, address))
+            is_ready = False
+            while not told:
+                # A signal's handler runs between two waits.
+                wait([process.sentinel for process in processes], timeout=0.2)
+                for i, process in enumerate(processes):
+                    if not told and not process.is_alive():
+                        processes[i] = _replaced(process, settings, address, folder)
+                if not is_ready and ready(address):
+                    is_ready = True
+                    on_ready()
+        finally:
+            _stop(processes)
+    end_by(told[0])
+
+
+def _started(settings: Settings, address: Address) -> SpawnProcess:
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_work, args=(settings, address))
+    process.start()
+    return process
+
+
+def _replaced(
+    process: SpawnProcess, settings: Settings, address: Address, folder: str
+) -> SpawnProcess:
+    """Return another process in the place of one that ended."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    mark_process_dead(process.pid, folder)
+    _logger.error("a worker ended with %s; another one is started", process.exitcode)
+    # One that cannot start does not use up the machine.
+    time.sleep(0.5)
+    return _started(settings, address)
+
+
+def _stop(processes: list[SpawnProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    end = time.monotonic() + _END
+    for process in processes:
+        process.join(max(0.1, end - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def _work(settings: Settings, address: Address) -> None:

@@ -1,0 +1,161 @@
+"""What the service answers to a picture: a prediction, or an explanation of one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from visionshare.batch.explanation import explain_picture
+from visionshare.batch.pictures import read_picture
+from visionshare.class_labels import class_names
+from visionshare.classifier import CompactClassifier, EarlyExit, explain
+from visionshare.datasets.opening import OpenedPicture
+from visionshare.errors import InputError
+from visionshare.service.bodies import Refusal
+
+__all__ = ["ExplanationAnswer", "Prediction", "Served", "explained", "predicted"]
+
+_Numbers = dict[str, float | None]
+
+
+class Prediction(BaseModel):
+    """The answer to a picture.
+
+    A classifier with an exit rule says at which stage it stopped, from 1; ``raster`` is the
+    preprocessed image where it is asked for.
+    """
+
+    label: str
+    probability: float | None
+    probabilities: _Numbers
+    macs: int
+    stage: int | None = None
+    raster: list[Any] | None = None
+
+
+class ExplainedFeature(BaseModel):
+    """What one feature said."""
+
+    feature: str
+    value: float | None
+    evidence: _Numbers
+    box: list[float]
+    everywhere: bool
+
+
+class ExplanationAnswer(BaseModel):
+    """The answer to a picture that is to be explained.
+
+    ``evidence`` is value × weight, relative to the mean of the classes; that of the features,
+    of ``others`` and the ``base`` add up to ``score``. Boxes are first row, last row (exclusive),
+    first and last column of a picture of ``size``, height and width. Early exit is not followed.
+    """
+
+    label: str
+    explained: str
+    rival: str
+    size: list[int]
+    features: list[ExplainedFeature]
+    others: _Numbers
+    base: _Numbers
+    score: _Numbers
+
+
+class Served:
+    """A classifier whose kernels are compiled, and whose costs are counted."""
+
+    def __init__(self, classifier: CompactClassifier) -> None:
+        self.classifier = classifier
+        self.names = class_names(classifier.classes_)
+        # Counting takes longer than classifying.
+        self.macs = classifier.macs
+        self.early = None if classifier.exit_rule is None else EarlyExit(classifier)
+        classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
+
+    def classify(self, images: np.ndarray) -> list[Prediction]:
+        """Return an answer for each image."""
+        if self.early is None:
+            scores = self.classifier.decision_function(images)
+            stages: list[int | None] = [None] * len(scores)
+            macs = [self.macs] * len(scores)
+        else:
+            scores, stops = self.early.run(images)
+            stages = (stops + 1).tolist()
+            macs = self.early.costs[stops].tolist()
+        best = np.argmax(scores, axis=1).tolist()
+        rows = self.classifier.probabilities(scores).tolist()
+        answers = []
+        for i, row in enumerate(rows):
+            label = self.names[best[i]]
+            probabilities = dict(zip(self.names, map(_finite, row), strict=True))
+            answers.append(
+                Prediction(
+                    label=label,
+                    probability=probabilities[label],
+                    probabilities=probabilities,
+                    macs=macs[i],
+                    stage=stages[i],
+                )
+            )
+        return answers
+
+
+def predicted(served: Served, source: np.ndarray | OpenedPicture, with_raster: bool) -> Prediction:
+    """Return the answer to an image, or to a picture that is preprocessed first."""
+    if isinstance(source, OpenedPicture):
+        source = read_picture(served.classifier, source)
+    answer = served.classify(source[None])[0]
+    if with_raster:
+        answer.raster = source.tolist()
+    return answer
+
+
+def explained(
+    served: Served, source: np.ndarray | OpenedPicture, name: str | None, top: int
+) -> ExplanationAnswer:
+    """Return the strongest features for or against a class, and what they say of its rival."""
+    if isinstance(source, np.ndarray):
+        said = explain(served.classifier, source)
+    else:
+        said = explain_picture(served.classifier, source).explanation
+    try:
+        k = said.class_index(name)
+    except InputError as error:
+        raise Refusal(422, "invalid_request", str(error)) from None
+    rival = next(c for c in said.scores.argsort()[::-1].tolist() if c != k)
+    names = [served.names[k], served.names[rival]]
+    evidence = said.evidence[[k, rival]]
+    base = said.base_evidence[[k, rival]]
+    chosen = said.top_features(k, top)
+
+    def by_name(values: np.ndarray) -> _Numbers:
+        return dict(zip(names, map(_finite, values.tolist()), strict=True))
+
+    features = [
+        ExplainedFeature(
+            feature=f"{said.families[j]} {said.numbers[j]}",
+            value=_finite(float(said.values[j])),
+            evidence=by_name(evidence[:, j]),
+            box=said.boxes[j].round(2).tolist(),
+            everywhere=bool(said.everywhere[j]),
+        )
+        for j in chosen.tolist()
+    ]
+    total = evidence.sum(axis=1)
+    return ExplanationAnswer(
+        label=str(said.label),
+        explained=names[0],
+        rival=names[1],
+        size=list(said.size),
+        features=features,
+        others=by_name(total - evidence[:, chosen].sum(axis=1)),
+        base=by_name(base),
+        score=by_name(total + base),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None

@@ -1,0 +1,69 @@
+"""What the schema at ``/openapi.json`` says of bodies and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+__all__ = ["COMMON", "REFUSALS", "picture_body", "tensor_body"]
+
+_Schema = dict[str, Any]
+
+
+class Failure(BaseModel):
+    """Why a request was not served: a word for programs and a sentence for people."""
+
+    kind: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """The answer to a request that was not served; below ``/v2``, error is a sentence."""
+
+    error: Failure | str
+
+
+_ERROR: _Schema = {"model": ErrorAnswer}
+_ALLOW = {"description": "The methods of this path.", "schema": {"type": "string"}}
+# Of every operation, and of those that take a body.
+COMMON: dict[int | str, _Schema] = {401: _ERROR, 404: _ERROR, 421: _ERROR}
+COMMON[405] = {**_ERROR, "headers": {"Allow": _ALLOW}}
+REFUSALS: dict[int | str, _Schema] = dict.fromkeys((400, 408, 413, 415, 422, 503), _ERROR)
+
+
+def picture_body(shape: tuple[int, ...]) -> _Schema:
+    """Return the bodies of an operation that takes pictures, or pixels of a shape."""
+    pixels: _Schema = {"type": "number"}
+    for side in reversed(shape):
+        pixels = {"type": "array", "items": pixels, "minItems": side, "maxItems": side}
+    file = {"type": "string", "format": "binary"}
+    return _body(
+        {
+            "image/*": file,
+            "application/octet-stream": file,
+            "multipart/form-data": _object(file=file),
+            "application/json": _object(pixels=pixels),
+        }
+    )
+
+
+def tensor_body() -> _Schema:
+    """Return the body of the Open Inference Protocol."""
+    text = {"type": "string"}
+    shape = {"type": "array", "items": {"type": "integer"}}
+    data = {"type": "array", "items": {}}
+    tensor = _object(name=text, datatype=text, shape=shape, data=data)
+    request = _object(inputs={"type": "array", "items": tensor, "minItems": 1, "maxItems": 1})
+    request["properties"]["id"] = text
+    request["properties"]["outputs"] = {"type": "array", "items": _object(name=text)}
+    return _body({"application/json": request})
+
+
+def _object(**required: _Schema) -> _Schema:
+    return {"type": "object", "properties": required, "required": list(required)}
+
+
+def _body(schemas: dict[str, _Schema]) -> _Schema:
+    content = {kind: {"schema": schema} for kind, schema in schemas.items()}
+    return {"requestBody": {"required": True, "content": content}}

@@ -190,14 +190,15 @@ FAULTS = (
     ),
     Mutation(
         "health waits in the queue", "service/application.py",
-        "        return described(worker.served)\n",
-        "        with worker._place():\n            return described(worker.served)\n",
+        "        if method == \"GET\":\n",
+        "        if worker.is_full:\n            return _refused(path, busy(), True)\n"
+        "        if method == \"GET\":\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),
     Mutation(
         "no end of the queue", "service/worker.py",
-        "        if self.running >= self.limits.threads + self.limits.max_queue:\n",
-        "        if False:\n",
+        "        return self.running >= self.limits.threads + self.limits.max_queue\n",
+        "        return False\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),
     Mutation(

@@ -12,7 +12,6 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from visionshare.errors import DataError, InputError
 from visionshare.service.access import Access, failure
@@ -27,7 +26,7 @@ from visionshare.service.bodies import Refusal
 from visionshare.service.front import Front, Metrics, page_policy
 from visionshare.service.protocol_v2 import v2_router
 from visionshare.service.schema import COMMON, REFUSALS, picture_body
-from visionshare.service.worker import Worker
+from visionshare.service.worker import Worker, busy
 
 __all__ = ["application"]
 
@@ -56,32 +55,50 @@ def application(worker: Worker, name: str, host_names: Sequence[str], token: str
         responses=COMMON,
     )
     app.state.worker = worker
+    page = _page()
 
     # Made once for each classifier: as many clients ask for it as like.
     @lru_cache(maxsize=1)
     def described(served: Served) -> Response:
         return JSONResponse(_description(served, app.version))
 
-    def health() -> Response:
+    @app.get("/health", response_model=dict[str, Any])
+    async def health() -> Response:
         """Describe the classifier that is served."""
         return described(worker.served)
 
-    # It is answered before the application is asked; this describes it.
-    app.get("/health", response_model=dict[str, Any])(health)
+    @app.get("/", response_class=HTMLResponse)
+    async def start_page() -> Response:
+        """Return a page that takes pictures."""
+        return page
+
+    def at_once(method: str, path: str) -> Response | None:
+        """Return what needs no turn: cheap answers, of which clients may want very many."""
+        if method == "GET":
+            return {"/health": described(worker.served), "/": page}.get(path)
+        if method == "POST" and worker.is_full:
+            return _refused(path, busy(), is_read=False)
+        return None
+
     _add_routes(app, worker, metrics)
     app.include_router(v2_router(worker, name, app.version))
     _add_error_handlers(app)
     access = Access(host_names, token)
-    app.add_middleware(Front, access=access, metrics=metrics, health=health)
+    app.add_middleware(Front, access=access, metrics=metrics, at_once=at_once)
     return app
 
 
-def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
-    page = (files("visionshare.service") / "page.html").read_text("utf-8")
+def _page() -> Response:
+    """Return the page that takes pictures."""
+    text = (files("visionshare.service") / "page.html").read_text("utf-8")
     policy = {
-        "Content-Security-Policy": page_policy(page),
+        "Content-Security-Policy": page_policy(text),
         "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
     }
+    return HTMLResponse(text, headers=policy)
+
+
+def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
     body = picture_body(worker.served.classifier.image_shape)
 
     @app.post("/predict", responses=REFUSALS, openapi_extra=body)
@@ -104,11 +121,6 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         text, content_type = metrics.exposition(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type})
 
-    @app.get("/", response_class=HTMLResponse)
-    async def start_page() -> HTMLResponse:
-        """Return a page that takes pictures."""
-        return HTMLResponse(page, headers=policy)
-
 
 def _description(served: Served, version: str) -> dict[str, Any]:
     model = served.classifier
@@ -125,18 +137,19 @@ def _description(served: Served, version: str) -> dict[str, Any]:
     }
 
 
+def _refused(path: str, error: Refusal, is_read: bool) -> JSONResponse:
+    headers = {"Retry-After": "1"} if error.status == 503 else {}
+    if not is_read:
+        # The rest of the body is not read, so that the connection cannot be used again.
+        headers["Connection"] = "close"
+    return failure(path, error.status, error.kind, error.message, headers)
+
+
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def on_refusal(request: Request, error: Refusal) -> JSONResponse:
-        headers = {"Retry-After": "1"} if error.status == 503 else {}
-        if request.method == "POST" and not getattr(request.state, "is_read", False):
-            # The rest of the body is not read, so that the connection cannot be used again.
-            headers["Connection"] = "close"
-        return failure(request.url.path, error.status, error.kind, error.message, headers)
-
-    @app.exception_handler(ClientDisconnect)
-    async def on_disconnect(request: Request, _: ClientDisconnect) -> JSONResponse:
-        return await on_refusal(request, Refusal(400, "incomplete_body", "the body ended early"))
+        is_read = request.method != "POST" or getattr(request.state, "is_read", False)
+        return _refused(request.url.path, error, is_read)
 
     @app.exception_handler(DataError)
     @app.exception_handler(InputError)

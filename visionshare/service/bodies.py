@@ -77,11 +77,17 @@ class Bodies:
 
     async def _fill(self, content: bytearray, request: Request, max_bytes: int) -> None:
         """Take the parts; the declared length may refuse the body, but is not relied upon."""
-        declared = request.headers.get("content-length", "")
-        if declared.isdecimal() and (len(declared) > 18 or int(declared) > max_bytes):
+        length = request.headers.get("content-length", "")
+        declared = int(length) if length.isdecimal() and len(length) <= 18 else None
+        if length and (declared is None or declared > max_bytes):
             raise _too_large(max_bytes)
         n_parts = 0
-        async for part in request.stream():
+        # Once it has its length, the server need not be asked for an end.
+        while len(content) != declared:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "incomplete_body", "the body ended early")
+            part = message.get("body", b"")
             n_parts += 1
             size = len(content) + len(part)
             if size > max_bytes:
@@ -94,6 +100,8 @@ class Bodies:
                 self._refuse_oldest()
             self.used += len(part)
             content += part
+            if not message.get("more_body", False):
+                break
 
     def _refuse_oldest(self) -> None:
         task = next(iter(self._arriving))

@@ -97,18 +97,22 @@ class Metrics:
 
 
 class Front:
-    """Middleware that sees each request first: refuses it, answers health, or gives it its turn.
+    """Middleware that sees each request first: refuses it, answers at once, or gives it its turn.
 
     HEAD is answered as GET is, without the body; an unexpected error is answered too.
     """
 
     def __init__(
-        self, app: ASGIApp, access: Access, metrics: Metrics, health: Callable[[], Response]
+        self,
+        app: ASGIApp,
+        access: Access,
+        metrics: Metrics,
+        at_once: Callable[[str, str], Response | None],
     ) -> None:
         self.app = app
         self._access = access
         self._metrics = metrics
-        self._health = health
+        self._at_once = at_once
         self._turn = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,11 +151,9 @@ class Front:
 
     async def _answering(self, scope: Scope) -> ASGIApp:
         """Return what answers a request, once it may begin."""
-        refused = self._access.refused(scope)
-        if refused is not None:
-            return refused
-        if scope["path"] == "/health" and scope["method"] == "GET":
-            return self._health()
+        answer = self._access.refused(scope) or self._at_once(scope["method"], scope["path"])
+        if answer is not None:
+            return answer
         # In each turn of the event loop one request begins: health waits for one, not for all.
         async with self._turn:
             await asyncio.sleep(0)

@@ -22,7 +22,7 @@ from visionshare.service.answers import Served
 from visionshare.service.bodies import Bodies, Refusal, body_kind, file_of, pixels_of
 from visionshare.service.pictures import reduced_picture
 
-__all__ = ["Worker"]
+__all__ = ["Worker", "busy"]
 
 T = TypeVar("T")
 # What is to be known of an image, or of a picture that is not preprocessed yet.
@@ -47,6 +47,11 @@ class Worker:
         self._large_pool = ThreadPoolExecutor(1, thread_name_prefix="large")
         self._n_large = 0
         self._next_trim = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many predictions run and wait as may."""
+        return self.running >= self.limits.threads + self.limits.max_queue
 
     def reload(self, classifier: CompactClassifier) -> None:
         """Answer new requests with another classifier; those that run end with the former one."""
@@ -75,7 +80,7 @@ class Worker:
             if answer is not None:
                 return answer
             if self._n_large > self.limits.max_queue // 4:
-                raise _busy()
+                raise busy()
             self._n_large += 1
             try:
                 large = loop.run_in_executor(self._large_pool, self._answer, True, *given)
@@ -97,8 +102,8 @@ class Worker:
     @contextmanager
     def _place(self) -> Iterator[None]:
         """Count a prediction that runs or waits; refuse it where too many do."""
-        if self.running >= self.limits.threads + self.limits.max_queue:
-            raise _busy()
+        if self.is_full:
+            raise busy()
         self.running += 1
         self.on_running(self.running)
         try:
@@ -146,5 +151,6 @@ class Worker:
             trim_memory()
 
 
-def _busy() -> Refusal:
+def busy() -> Refusal:
+    """Return the refusal of a picture that found no place in the queue."""
     return Refusal(503, "busy", "too many pictures are waiting; try again")

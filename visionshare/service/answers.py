@@ -125,7 +125,7 @@ def explained(
         k = said.class_index(name)
     except InputError as error:
         raise Refusal(422, "invalid_request", str(error)) from None
-    rival = next(c for c in said.scores.argsort()[::-1].tolist() if c != k)
+    rival = said.rival(k)
     names = [served.names[k], served.names[rival]]
     evidence = said.evidence[[k, rival]]
     base = said.base_evidence[[k, rival]]

@@ -185,10 +185,8 @@ def test_the_catalog_is_valid():
 
 def test_a_catalog_of_ones_own(tmp_path):
     required = 'name = "mine"\ntitle = "t"\nkind = "npz"\ncitation = "c"\n'
-    for key in ("license", "licence"):
-        # Entries that were written before say "licence".
-        (tmp_path / "mine.toml").write_text(f'{required}{key} = "free"\n')
-        assert dataset_info("mine", tmp_path).license == "free"
+    (tmp_path / "mine.toml").write_text(f'{required}license = "free"\n')
+    assert dataset_info("mine", tmp_path).license == "free"
     assert list_datasets(tmp_path) == ["mine"]
     (tmp_path / "mine.toml").write_text(required)
     with pytest.raises(DataError, match="invalid catalog entry"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Strict(BaseModel):
@@ -43,8 +43,7 @@ class DataSetInfo(_Strict):
     name: str
     title: str
     kind: Literal["idx", "npz", "libsvm", "bundled", "plates", "parquet"]
-    # Entries that were written before spell it otherwise.
-    license: str = Field(validation_alias=AliasChoices("license", "licence"))
+    license: str
     citation: str
     homepage: str = ""
     classes: tuple[str, ...] = ()

@@ -28,6 +28,10 @@ from visionshare.errors import InputError
 _UNCHANGED = (Preprocessing(), Preprocessing("light_on_dark"))
 
 
+# Of 16 bits it makes bytes: 65535 becomes 255.
+_DEEP = 257
+
+
 class Rasters(np.ndarray):
     """Images that are prepared already: a classifier takes them as they are."""
 
@@ -135,34 +139,40 @@ class Intake:
         """Return by what values are divided: 16 bits, or fractions, where training had bytes."""
         if self.values.range != BYTE or self.values.kind != "bytes":
             return 1
-        wide = [array.max() for array in arrays if array.dtype == np.uint16 and array.size]
-        if max(wide, default=0) > 255:
-            return 257
-        floats = [array.max() for array in arrays if array.dtype.kind == "f" and array.size]
-        return 1 / 255 if floats and max(floats) <= 1 and self.values.arrays == "rasters" else 1
+        filled = [array for array in arrays if array.size]
+        if any(array.max() > 255 for array in filled if array.dtype == np.uint16):
+            return _DEEP
+        floats = [array.max() for array in filled if array.dtype.kind == "f"]
+        are_fractions = bool(floats) and max(floats) <= 1
+        return 1 / 255 if are_fractions and self.values.arrays == "rasters" else 1
 
     def _one(self, entry: Any, scale: float) -> np.ndarray:
+        """Return the raster of one image of any kind."""
+        steps = self.preprocessing
         if isinstance(entry, (str, os.PathLike)):
-            return read_image(entry, self.size, self.mode, self.preprocessing)
+            return read_image(entry, self.size, self.mode, steps)
         if is_picture(entry) and self.n_channels in (1, 3):
-            pixels = decode_picture(entry, self.mode, self.preprocessing)
-            return self.preprocessing.apply(pixels, self.size)
+            return steps.apply(decode_picture(entry, self.mode, steps), self.size)
+        # 1) bytes
         image = np.asarray(entry)
-        if scale == 257 and image.dtype == np.uint16:
-            image = image // 257
+        if scale == _DEEP and image.dtype == np.uint16:
+            image = image // _DEEP
         elif scale < 1 and image.dtype.kind == "f":
             image = image / scale
         picture = to_bytes(image, self.values.becomes_bytes)
         if picture.shape == self.shape and self.values.arrays == "rasters":
             return picture
-        if picture.ndim == 3 and picture.shape[2] == 3 and self.n_channels == 1:
+        # 2) the channels of training
+        if picture.shape[2:] == (3,) and self.n_channels == 1:
             picture = to_gray(picture)
         elif picture.ndim == 2 and self.n_channels == 3:
             picture = np.repeat(picture[..., None], 3, axis=2)
-        if (1 if picture.ndim == 2 else picture.shape[2]) != self.n_channels:
+        n_channels = 1 if picture.ndim == 2 else picture.shape[2]
+        if n_channels != self.n_channels:
             accepted = f"images of {self.n_channels} values a pixel, as in training"
             raise InputError("images", picture.shape, accepted)
-        if picture.ndim == 2 or picture.shape[2] == 3:
-            return self.preprocessing.apply(np.ascontiguousarray(picture), self.size)
-        channels = [np.ascontiguousarray(picture[..., c]) for c in range(picture.shape[2])]
-        return np.stack([self.preprocessing.apply(one, self.size) for one in channels], axis=2)
+        # 3) prepared; channels that are no colors one by one
+        if n_channels in (1, 3):
+            return steps.apply(np.ascontiguousarray(picture), self.size)
+        channels = (np.ascontiguousarray(picture[..., c]) for c in range(n_channels))
+        return np.stack([steps.apply(channel, self.size) for channel in channels], axis=2)

@@ -79,22 +79,26 @@ def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, B
 
 
 def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple[np.ndarray, Box]:
-    (height, width) = part.shape[:2]
+    """Return the raster of a part of a picture, and its box there."""
+    # 1) the size of the box
+    height, width = part.shape[:2]
     box = size
-    smooth = False
+    is_larger = False
     if steps.fit != "resize":
         rows, cols = (side - 2 * steps.margin for side in size)
         # The side that is short of room says how much larger all becomes.
         to, of = (rows, height) if rows * width <= cols * height else (cols, width)
-        smooth = to > of
-        box = max(1, (2 * height * to + of) // (2 * of)), max(1, (2 * width * to + of) // (2 * of))
-        if steps.fit == "center" and smooth:
+        is_larger = to > of
+        if steps.fit == "center" and is_larger:
             box = height, width
-    raster = _smooth(part, box) if smooth else _means(part, box)
-    y = (size[0] - box[0]) // 2
-    x = (size[1] - box[1]) // 2
+        else:
+            box = tuple(max(1, (2 * side * to + of) // (2 * of)) for side in (height, width))
+    raster = _smooth(part, box) if is_larger else _means(part, box)
+    # 2) its place on the canvas
+    places = [(side - length) // 2 for side, length in zip(size, box, strict=True)]
     if steps.center == "mass":
-        y, x = _by_mass(to_gray(raster), size)
+        places = _by_mass(to_gray(raster), size)
+    y, x = places
     canvas = np.zeros((*size, *part.shape[2:]), np.uint8)
     canvas[y : y + box[0], x : x + box[1]] = raster
     return canvas, (y, y + box[0], x, x + box[1])
@@ -103,7 +107,6 @@ def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple
 def _means(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return pixels that are means of what they cover, or copies of the nearest."""
     sums = part.astype(np.int64)
-    count = 1
     counts = []
     for axis, n in enumerate(size):
         begins, ends = _windows(part.shape[axis], n)
@@ -126,33 +129,22 @@ def _windows(side: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _smooth(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return pixels between those of a smaller picture, in proportion to their nearness."""
-    rows, cols = (_between(part.shape[axis], size[axis]) for axis in (0, 1))
-    values = part.astype(np.int64)
-    more = (1,) * (part.ndim - 2)
-    share = cols.share.reshape(-1, *more)
-    lines = (_PLACES - share) * values[:, cols.first] + share * values[:, cols.second]
-    share = rows.share.reshape(-1, 1, *more)
-    sums = (_PLACES - share) * lines[rows.first] + share * lines[rows.second]
+    sums = part.astype(np.int64)
+    for axis in (1, 0):
+        side = part.shape[axis]
+        n = size[axis]
+        # Beyond the middles of the outermost pixels there is nothing new.
+        place = ((2 * np.arange(n, dtype=np.int64) + 1) * side - n) * (_PLACES // 2) // n
+        place = np.clip(place, 0, (side - 1) * _PLACES)
+        # The two pixels that each lies between, and the second one's share of 256.
+        first = place // _PLACES
+        second = np.minimum(first + 1, side - 1)
+        share = (place % _PLACES).reshape(-1, *(1,) * (part.ndim - 1 - axis))
+        sums = (_PLACES - share) * sums.take(first, axis) + share * sums.take(second, axis)
     return np.asarray((sums + _PLACES**2 // 2) // _PLACES**2, np.uint8)
 
 
-class _Between(NamedTuple):
-    """The two pixels that a pixel lies between, and the second one's share of 256."""
-
-    first: np.ndarray
-    second: np.ndarray
-    share: np.ndarray
-
-
-def _between(side: int, n: int) -> _Between:
-    # Beyond the middles of the outermost pixels there is nothing new.
-    place = ((2 * np.arange(n, dtype=np.int64) + 1) * side - n) * (_PLACES // 2) // n
-    place = np.clip(place, 0, (side - 1) * _PLACES)
-    first = place // _PLACES
-    return _Between(first, np.minimum(first + 1, side - 1), place % _PLACES)
-
-
-def _by_mass(gray: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
+def _by_mass(gray: np.ndarray, size: tuple[int, int]) -> list[int]:
     """Return where a picture must begin for its center of mass to be in the canvas's middle."""
     weights = gray.astype(np.int64)
     if not weights.any():
@@ -164,4 +156,4 @@ def _by_mass(gray: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
         moment = int(weights.sum(axis=1 - axis) @ np.arange(length))
         place = (side * total - 2 * moment) // (2 * total)
         places.append(min(max(place, 0), side - length))
-    return places[0], places[1]
+    return places

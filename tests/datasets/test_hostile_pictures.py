@@ -120,6 +120,20 @@ def test_hostile_structure_takes_little_work(name, read):
     assert n_calls < MOST_CALLS
 
 
+def test_packed_exif_is_unpacked_once(monkeypatch):
+    unpacked = []
+    unpack = zlib.decompressobj
+
+    def counted(*options):
+        unpacked.append(options)
+        return unpack(*options)
+
+    monkeypatch.setattr(zlib, "decompressobj", counted)
+    packed = chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(1 << 17)))
+    assert picture_header(inserted(encoded("png"), 33, packed))[:2] == (24, 32)
+    assert len(unpacked) == 1
+
+
 def test_metadata_that_is_only_long_is_passed_over():
     plain = decode_image(encoded("jpeg"))
     for name in ("jpeg-exif", "jpeg-fill", "jpeg-fill-in-scan"):

@@ -19,7 +19,7 @@ from benchmarks.architectures import LENET_5, lenet
 from benchmarks.measuring import Paired
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from visionshare import CompactClassifier, Deslant, Network, Templates, Units
-from visionshare.export import compile_classifier
+from visionshare.export import compile_classifier, onnx_program
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Layer
 from visionshare.generators.layers.templates import TemplateLayer
@@ -191,6 +191,30 @@ def test_whole_numbers_against_floats(paired: Paired, name: str) -> None:
     whole = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)
     ours, plain = compile_classifier(whole), compile_classifier(model)
     paired(lambda: ours.decision_function(images), lambda: plain.decision_function(images), 0.25)
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_one_image_in_python_against_onnxruntime(paired: Paired, name: str) -> None:
+    """Single images, in the library and in onnxruntime on the library's own export."""
+    import onnxruntime
+
+    model = _classifier(RECIPES[name])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    content = onnx_program(model).content
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    key = session.get_inputs()[0].name
+    images = np.random.default_rng(1).integers(0, 256, (100, *model.image_shape), np.uint8)
+
+    def ours() -> None:
+        for i in range(len(images)):
+            model.decision_function(images[i : i + 1])
+
+    def plain() -> None:
+        for i in range(len(images)):
+            session.run(None, {key: images[i : i + 1]})
+
+    paired(ours, plain, 0.5)
 
 
 @pytest.mark.parametrize("name", list(RECIPES))

@@ -13,12 +13,13 @@ from visionshare.datasets import load_dataset
 train, test = load_dataset("digits", "train"), load_dataset("digits", "test")
 
 # %%
-# At most 30 000 multiply-accumulates per image.
+# At most 10 000 multiply-accumulates per image, learned from 600 images.
 
-model = ImageClassifier(budget=30_000, random_state=0)
-model.fit(train.images, train.labels)
+few = train.subset(slice(600))
+model = ImageClassifier(budget=10_000, random_state=0)
+model.fit(few.images, few.labels)
 print(model)
-assert model.cost_["macs"] <= 30_000
+assert model.cost_["macs"] <= 10_000
 
 # %%
 # What was tried, compared on training images that were held out:
@@ -26,13 +27,14 @@ assert model.cost_["macs"] <= 30_000
 results = model.search_results_
 for proposal, error in zip(results["proposal"], results["error"], strict=True):
     print(f"{error:7.2%}  {proposal}")
+assert min(results["error"]) < 0.1 < max(results["error"])
 
 # %%
 # The test images are read once, at the end.
 
 wrong = model.predict(test.images) != test.labels
 print(f"{wrong.mean():.2%} of the test images are wrong")
-assert wrong.mean() < 0.06
+assert wrong.mean() < 0.08
 figure, axes = plt.subplots(1, 8, figsize=(8, 1.4))
 for axis, i in zip(axes, wrong.nonzero()[0], strict=False):
     axis.imshow(test.images[i], cmap="gray")

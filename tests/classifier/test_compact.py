@@ -18,6 +18,7 @@ from visionshare import (
     Network,
     PatchTemplates,
     Pixels,
+    Products,
     ShareBoost,
     Templates,
     Units,
@@ -398,6 +399,22 @@ def test_weights_near_the_largest_float_are_refused(tmp_path):
             CompactClassifier.load(tmp_path / "huge")
     with pytest.raises(InputError, match=r"^temperature: got .* too small"):
         replace(usual, temperature=1e-300)
+
+
+def test_families_of_numbers_near_the_largest_float_are_refused(tmp_path):
+    images = np.random.default_rng(0).random((20, 8, 8), np.float32)
+    for family in (PatchTemplates(3, 4, 2, (2.0,), n_patches=90), Products()):
+        chosen = family.fit(images).take([0, 1])
+        usual = CompactClassifier(chosen, np.eye(2), np.zeros(2), np.arange(2))
+        state, arrays = chosen.to_state()
+        name = next(name for name, array in arrays.items() if array.dtype == np.float32)
+        huge = type(chosen).from_state(state, arrays | {name: np.full_like(arrays[name], 3e38)})
+        with pytest.raises(InputError, match=r"^family, .*: got 'values up to 3e\+38'.*too large"):
+            replace(usual, family=huge)
+        values = {field.name: getattr(usual, field.name) for field in fields(usual)}
+        write_fields(tmp_path / "huge", values | {"family": huge})
+        with pytest.raises(ClassifierFileError, match=r"family, .*: got .* too large"):
+            CompactClassifier.load(tmp_path / "huge")
 
 
 def test_images_whose_scores_overflow_are_refused():

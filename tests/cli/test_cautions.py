@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from visionshare import Pixels
+from visionshare.classifier import CompactClassifier
 from visionshare.cli.cautions import warn_near_majority, warn_of_one_trial
 from visionshare.cli.main import main
+from visionshare.datasets.training_values import TrainingValues
 from visionshare.reports.results import is_near_majority
 
 
@@ -76,3 +79,21 @@ def test_train_and_evaluate_warn_of_noise(tmp_path, monkeypatch, capsys):
             picture.save(tmp_path / "noise" / name / f"{i}.png")
     assert main(["train", "noise", *quick, "--out", "seen"]) == 0
     assert "warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("top", "trained", "is_warned"),
+    [(12.0, (0.0, 16.0), True), (16.0, (0.0, 16.0), False), (12.0, (0.0, 255.0), True),
+     (1.0, (0.0, 255.0), False)],
+)  # fmt: skip
+def test_values_of_another_scale_are_told(tmp_path, capsys, top, trained, is_warned):
+    images = np.linspace(0, top, 6 * 16).reshape(6, 4, 4)
+    np.savez(tmp_path / "a.npz", images=images, labels=np.arange(6) % 2)
+    family = Pixels().fit(images).take([0])
+    kind = "bytes" if trained == (0.0, 255.0) else "other"
+    values = TrainingValues(*trained, kind)
+    weights = np.array([[1.0], [-1.0]])
+    classes = np.array(["0", "1"])
+    CompactClassifier(family, weights, np.zeros(2), classes, values=values).save(tmp_path / "c")
+    assert main(["evaluate", str(tmp_path / "c"), str(tmp_path / "a.npz")]) == 0
+    assert ("bring them to the same scale" in capsys.readouterr().err) == is_warned

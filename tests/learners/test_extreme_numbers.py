@@ -126,6 +126,34 @@ def test_parameters_of_extreme_size_are_refused(name, parameter, factor):
         learner.check_parameters()
 
 
+@pytest.mark.parametrize("alpha", [1e-30, 1e-12, 1e30])
+@pytest.mark.parametrize("name", ["grfl", "greedytl"])
+def test_weak_and_strong_penalties_are_answered_or_refused(name, alpha):
+    X, y, _ = _data()
+    learner = classifier_class(name)(**{**SMALL[name], "alpha": alpha, "rounds": 2})
+    if name == "greedytl" and alpha < 1e-12:
+        with pytest.raises(InputError, match=r"^alpha: got 'values up to 1e-30'.*too small"):
+            learner.fit(X, y)
+        return
+    # What is punished so much is no feature.
+    assert learner.fit(X, y).score(X, y) > 0.7 or len(learner.support_) == 0
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/linf"])
+def test_targets_beyond_the_steps_of_adaboost_are_refused(penalty):
+    X, _, numbers = _data()
+    learner = StructuralBoostingRegressor(alpha=1.0, rounds=3, penalty=penalty)
+    targets = np.column_stack([numbers, 2 * numbers])
+    expected = clone(learner).fit(X, targets).predict(X)
+    shifted = clone(learner).fit(X, targets + 1e5).predict(X)
+    np.testing.assert_allclose(shifted - 1e5, expected, atol=0.2)
+    large = clone(learner).fit(X, 20 * targets)
+    assert large.score(X, 20 * targets) > 0.9
+    for factor in (1e3, 1e4):
+        with pytest.raises(InputError, match=r"^y: got .* 'adaboost'.*too large"):
+            learner.fit(X, factor * targets)
+
+
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_scores_are_finite_or_refused(name):
     X, y, _ = _data()

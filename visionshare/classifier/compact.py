@@ -120,6 +120,7 @@ class CompactClassifier:
             raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
         if k < 2:
             raise InputError("classes", self.classes.shape, "a vector of two classes or more")
+        _check_family(self.family)
         _check_weights("weights", self.weights, self.intercept)
         for number, step in enumerate(self.path, 1):
             _check_weights(f"path, round {number}", step.weights, step.intercept)
@@ -405,6 +406,22 @@ def _check_weights(name: str, weights: np.ndarray, intercept: np.ndarray) -> Non
         if not np.isfinite(array).all():
             raise InputError(name, "NaN or infinity", "finite numbers")
         check_range(name, peak_of(array), 0.0, LARGEST_WEIGHT)
+
+
+def _check_family(family: FeatureFamily) -> None:
+    """Raise an InputError if a family's numbers are too large to be multiplied, here or in C."""
+    try:
+        state, arrays = family.to_state()
+    except InputError:
+        # A family of functions has no numbers.
+        return
+    if state.get("family") == "stumps":
+        # Thresholds are compared alone.
+        return
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            peak = peak_of(array[np.isfinite(array)])
+            check_range(f"family, {name}", peak, 0.0, LARGEST_WEIGHT)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

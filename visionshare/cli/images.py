@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError
 from visionshare.errors.names import nothing_named
 
@@ -99,6 +100,7 @@ def labeled_images(
     size = model.picture_size
     mode = model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
+    _warn_of_values(model, loaded.values, source)
     # 1) Images of the shape that the classifier takes. One value a pixel is the same with an axis.
     shape = _without_gray_axis(loaded.images.shape[1:])
     taken = _without_gray_axis(model.image_shape)
@@ -124,3 +126,23 @@ def labeled_images(
 
 def _without_gray_axis(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[:2] if shape[2:] == (1,) else shape
+
+
+def _warn_of_values(
+    model: CompactClassifier, values: tuple[float, float] | None, source: str
+) -> None:
+    """Say so where the values of a file became bytes by another range than those of training."""
+    from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
+    from visionshare.datasets.training_values import TrainingValues
+
+    known = model.values or TrainingValues()
+    trained = known.becomes_bytes
+    is_usual = values in KNOWN_RANGES and trained in KNOWN_RANGES
+    if values is None or values == trained or is_usual:
+        return
+    (low, high), (least, most) = values, trained
+    say(
+        f"warning: {source}: its values from {low:g} to {high:g} became bytes, those of training "
+        f"from {least:g} to {most:g}: bring them to the same scale",
+        err=True,
+    )

@@ -33,6 +33,7 @@ _STRIP = 1 << 20
 _ORIENTATION = 0x0112
 # Ranges that mean the same in every file.
 _KNOWN = (1.0, 255.0, 65535.0)
+_PLAIN = Preprocessing()
 
 
 def decode_image(
@@ -137,7 +138,7 @@ def _decoded(
     with picture.errors():
         image = picture.image
         image.load()
-        pixels = _pixels(image, mode, steps or Preprocessing(), background)
+        pixels = _pixels(image, mode, steps or _PLAIN, background)
     return np.ascontiguousarray(_upright(pixels, picture.orientation))
 
 
@@ -197,7 +198,7 @@ def decode_picture(
     picture: Image.Image, mode: str = "gray", steps: Preprocessing | None = None
 ) -> np.ndarray:
     """Return the pixels of a picture of Pillow, as :func:`decode_image` does of its file."""
-    return _pixels(upright_picture(picture), mode, steps or Preprocessing(), None)
+    return _pixels(upright_picture(picture), mode, steps or _PLAIN, None)
 
 
 def upright_picture(picture: Image.Image) -> Image.Image:
@@ -265,7 +266,7 @@ def decode_array(
     plain = 2 if mode == "gray" else 3
     if pixels.ndim == plain and pixels.shape[2:] in ((), (3,)):
         return pixels
-    return _pixels(Image.fromarray(pixels), mode, steps or Preprocessing(), None)
+    return _pixels(Image.fromarray(pixels), mode, steps or _PLAIN, None)
 
 
 def _pixels(
@@ -279,7 +280,8 @@ def _pixels(
         ground = _ground(image, steps, background)
     plain = "L" if mode == "gray" else "RGB"
     if image.width * image.height <= _STRIP:
-        return np.asarray(_flat(image, ground).convert(plain))
+        flat = _flat(image, ground)
+        return np.asarray(flat if flat.mode == plain else flat.convert(plain))
     out = np.empty((image.height, image.width, 3)[: 2 if plain == "L" else 3], np.uint8)
     # Some rows at a time: copies of a large picture would fill the memory.
     n_rows = max(1, _STRIP // image.width)

@@ -28,6 +28,8 @@ class ImageSet:
         Of the images' files.
     split : str, optional
         The part of a data set that it is, such as "test"; None of a set without such parts.
+    values : tuple of float, optional
+        What became 0 and 255 in arrays that were no bytes.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class ImageSet:
     name: str
     names: tuple[str, ...] | None = None
     split: str | None = None
+    values: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):

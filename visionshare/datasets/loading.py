@@ -88,4 +88,5 @@ def load_images(
     read = read_pictures(pictures, size, mode, as_preprocessing(fit), chosen=chosen)
     labels = pictures.labels[read.numbers]
     part = None if chosen is None else split
-    return ImageSet(read.images, labels, pictures.classes, pictures.name, read.short_names, part)
+    about = (pictures.classes, pictures.name, read.short_names, part, pictures.values)
+    return ImageSet(read.images, labels, *about)

@@ -126,7 +126,7 @@ class GreedyTL(Classifier):
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
-            check_numbers(self, "alpha", positive=True)
+            check_numbers(self, "alpha", positive=True, least=1e-12)
         check_run(self)
         check_numbers(self, "tol")
         check_flags(self, "fit_intercept")

@@ -14,7 +14,6 @@ from visionshare.generators.checks import check_whole
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.machine.resources import resolve_jobs
 
-# Of parameters: beyond these a number is as good as 0 or infinity, and nothing is learned.
 _NUMBER_LIMITS = (1e-30, 1e30)
 
 __all__ = [
@@ -33,8 +32,15 @@ def check_whole_numbers(owner: Any, least: int, *names: str, optional: bool = Fa
         check_whole(name, getattr(owner, name), least, optional=optional)
 
 
-def check_numbers(owner: Any, *names: str, positive: bool = False, optional: bool = False) -> None:
+def check_numbers(
+    owner: Any,
+    *names: str,
+    positive: bool = False,
+    optional: bool = False,
+    least: float = _NUMBER_LIMITS[0],
+) -> None:
     """Check that attributes are finite numbers of at least 0, or above 0, or None."""
+    # Beyond the limits a number is as good as 0 or infinity, and nothing is learned.
     for name in names:
         value = getattr(owner, name)
         if optional and value is None:
@@ -46,7 +52,7 @@ def check_numbers(owner: Any, *names: str, positive: bool = False, optional: boo
         ):
             accepted = "a finite number above 0" if positive else "a finite number of at least 0"
             raise InputError(name, value, accepted + (", or None" if optional else ""))
-        check_range(name, float(value), *_NUMBER_LIMITS)
+        check_range(name, float(value), least, _NUMBER_LIMITS[1])
 
 
 def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.errors.ranges import check_range
 from visionshare.learners.base import Classifier, Regressor
 from visionshare.learners.calibration import FOLD_FEATURES, FOLDS, fit_temperature, row_folds
 from visionshare.learners.examples import Examples
@@ -26,7 +27,14 @@ from visionshare.learners.task_targets import (
     number_targets,
 )
 from visionshare.losses import Squared
-from visionshare.solvers import TaskProblem, TaskWeights, intercepts_alone, polish
+from visionshare.solvers import (
+    AdaBoost,
+    TaskProblem,
+    TaskWeights,
+    intercepts_alone,
+    polish,
+    solver_maker,
+)
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -35,6 +43,8 @@ __all__ = ["TaskClassifier", "TaskRegressor"]
 
 # Of targets: what differs by less is equal.
 _ROUNDING = 1e-9
+# Of targets that AdaBoost reaches in the sweeps of a round.
+_LARGEST_SPREAD = 1000.0
 
 
 class TaskClassifier(Classifier, TaskLearner):
@@ -125,6 +135,8 @@ class TaskRegressor(Regressor, TaskLearner):
         """Choose features and fit their weights."""
         self._settings()
         columns, numbers, omega = self._number_examples(X, y, sample_weight)
+        if solver_maker(self.solver) is AdaBoost:
+            _check_spread(numbers, omega)
         targets = TargetsOf(number_targets, (numbers, omega), numbers.shape[1])
         # The identity of a run has targets in the shape in which they were given.
         given = numbers[:, 0] if self._flat else numbers
@@ -153,6 +165,15 @@ class TaskRegressor(Regressor, TaskLearner):
             number=0, entered=none, candidates=none, coef=alone.W.T, shared=alone.shared,
             intercept=alone.b,
         )  # fmt: skip
+
+
+def _check_spread(numbers: np.ndarray, omega: np.ndarray) -> None:
+    """Refuse targets that AdaBoost's steps, of a few units each, would not reach."""
+    counts = np.broadcast_to(omega.reshape(len(omega), -1) > 0, numbers.shape)
+    for column, counted in zip(numbers.T, counts.T, strict=True):
+        spread = float(np.ptp(column[counted])) if counted.any() else 0.0
+        where = "from the least to the largest, for the solver 'adaboost'"
+        check_range("y", spread, 0.0, _LARGEST_SPREAD, where)
 
 
 def _ordered(problem: TaskProblem, values: np.ndarray) -> np.ndarray:

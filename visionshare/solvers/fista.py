@@ -10,6 +10,7 @@ __all__ = ["Fista"]
 
 _CHECK = 10
 _LEAST = 1e-6
+_MOST = 1e30
 
 
 class Fista(Solver):
@@ -115,7 +116,8 @@ class Fista(Solver):
             bound = value + _inner(gradient, move) + 0.5 / step * _inner(scaled, scaled)
             if problem.loss_value(z_new) <= bound + slack * abs(value):
                 break
-            self._lipschitz *= 1.5
+            # Nor may it grow without end, where rounding hides every fall of the loss.
+            self._lipschitz = min(1.5 * self._lipschitz, _MOST * self._first)
         return new, z_new
 
 

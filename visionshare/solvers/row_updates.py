@@ -14,13 +14,17 @@ import numpy as np
 
 __all__ = ["exponential_l1", "exponential_max"]
 
+# Exponents that are taken: a sum of so large numbers is finite.
+_LONGEST = 600.0
+
 
 def exponential_l1(
     w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
 ) -> np.ndarray:
     """Return the δ that minimize a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise."""
-    # The slope at δ = −w, where the weight becomes zero.
-    slope = up * np.exp(w / a) - down * np.exp(-w / a)
+    # The slope at δ = −w, where the weight becomes zero; its sign is what counts where it is huge.
+    exponent = np.clip(w / a, -_LONGEST, _LONGEST)
+    slope = up * np.exp(exponent) - down * np.exp(-exponent)
     root = np.sqrt(alpha**2 + 4 * up * down)
     above = 2 * up / np.where(alpha + root > 0, alpha + root, 1)
     below = 2 * down / np.where(alpha + root > 0, alpha + root, 1)
@@ -34,22 +38,26 @@ def exponential_max(
 ) -> np.ndarray:
     """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞."""
     a = np.asarray(a, np.float64)[..., None]
-    # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞.
-    p = up * np.exp(w / a)
-    n = down * np.exp(-w / a)
-    zero = np.abs(p - n).sum(axis=-1, keepdims=True) <= alpha
+    # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞. All by
+    # logarithms: weights may be many times as large as a.
+    with np.errstate(divide="ignore"):
+        p = np.log(up) + w / a
+        n = np.log(down) - w / a
+    slopes = np.exp(np.minimum(p, _LONGEST)) - np.exp(np.minimum(n, _LONGEST))
+    zero = np.abs(slopes).sum(axis=-1, keepdims=True) <= alpha
     signs = np.where(p >= n, 1.0, -1.0)
     more = np.maximum(p, n)
     less = np.minimum(p, n)
-    with np.errstate(divide="ignore"):
-        row_steps = np.where(
-            more > 0, 0.5 * (np.log(np.where(more > 0, more, 1)) - np.log(less)), 0.0
-        )
+    counts = more > -np.inf
+    row_steps = np.where(counts, 0.5 * (np.where(counts, more, 0.0) - less), 0.0)
     order = np.argsort(-row_steps, axis=-1, kind="stable")
-    M, N = (np.cumsum(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less))
+    M, N = (
+        np.logaddexp.accumulate(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less)
+    )
     # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
-    level_or_one = np.where(zero, 1, M)
-    levels = np.log(2 * level_or_one / (alpha + np.sqrt(alpha**2 + 4 * M * N)))
+    penalty = np.log(alpha) if alpha > 0 else -np.inf
+    root = 0.5 * np.logaddexp(2 * penalty, np.log(4) + M + N)
+    levels = np.where(zero, 0.0, np.log(2) + M) - np.logaddexp(penalty, root)
     following = np.full_like(levels, -np.inf)
     following[..., :-1] = np.take_along_axis(row_steps, order, -1)[..., 1:]
     first = np.argmax(levels >= following, axis=-1)[..., None]

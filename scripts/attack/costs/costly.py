@@ -24,8 +24,8 @@ class Costly:
     seeds : callable
         Returns valid inputs, which are damaged.
     use : callable
-        Reads an input as the library would, and returns how many encoded pictures it read; raises
-        what the library raises.
+        Reads an input as the library would, and returns how many encoded pictures it read, or
+        KiB of packed text; raises what the library raises.
     """
 
     builders: Mapping[str, Builder]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
@@ -284,15 +285,30 @@ def _large_member() -> bytes:
 def _use_libsvm(content: bytes) -> int:
     from visionshare.datasets.readers.libsvm import read_libsvm
 
-    suffix = ".gz" if content[:2] == b"\x1f\x8b" else ".txt"
-    read_libsvm(written(content, suffix), (28, 28))
-    return 0
+    suffix = {b"\x1f\x8b": ".gz", b"BZ": ".bz2"}.get(content[:2], ".txt")
+    path = written(content, suffix)
+    read_libsvm(path, (28, 28))
+    if suffix == ".txt":
+        return 0
+    # KiB that it unpacks to.
+    return len((gzip if suffix == ".gz" else bz2).decompress(content)) >> 10
+
+
+def _numbers(size: int, rng: np.random.Generator) -> bytes:
+    """Rows of numbers that hardly pack."""
+    rows = []
+    for _ in range(size // 11_000):
+        values = rng.integers(10**8, 10**9, 784)
+        rows.append("1 " + " ".join(f"{i}:{v}" for i, v in enumerate(values.tolist(), 1)))
+    return "\n".join(rows).encode()
 
 
 def _gzipped_blanks(size: int, rng: np.random.Generator) -> bytes:
     part = gzip.compress(b"\n" * _ZEROS, 9, mtime=0)
     return gzip.compress(b"0\n", mtime=0) + part * min(64, size // len(part))
 
+
+_PAIRS = b"1 " + b" ".join(b"%d:1" % i for i in range(1, 785)) + b"\n"
 
 LIBSVM = Costly(
     {
@@ -302,9 +318,13 @@ LIBSVM = Costly(
         "blanks": _text(b"1", b" "),
         "digits": _text(b"1 1:", b"1"),
         "queries": _text(b"", b"1 qid:1 1:1\n"),
-        "pairs": _text(b"", b"1 " + b" ".join(b"%d:1" % i for i in range(1, 785)) + b"\n"),
+        "pairs": _text(b"", _PAIRS),
         "the same pair": _text(b"1", b" 1:1"),
         "a gigabyte of blanks": _gzipped_blanks,
+        "packed pairs": lambda size, rng: gzip.compress(_PAIRS * (size // len(_PAIRS)), 1),
+        "packed pairs, bzip2": lambda size, rng: bz2.compress(_PAIRS * (size // len(_PAIRS)), 1),
+        "packed numbers": lambda size, rng: gzip.compress(_numbers(2 * size, rng), 1),
+        "packed numbers, bzip2": lambda size, rng: bz2.compress(_numbers(2 * size, rng), 1),
     },
     lambda: [b"7 1:0.5 4:1\n1 2:3\n" * 20, gzip.compress(b"7 1:0.5 4:1\n" * 20, mtime=0)],
     _use_libsvm,

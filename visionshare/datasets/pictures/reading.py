@@ -7,6 +7,7 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from visionshare.datasets.decoding import decode_array, decode_image
 from visionshare.datasets.folders import file_text
 from visionshare.datasets.notices import collect_notices
-from visionshare.datasets.opening import open_picture
+from visionshare.datasets.opening import SILENCE, open_picture
 from visionshare.datasets.pictures.value_ranges import SetRange, are_pictures
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.readers.picture_set import Content, PictureSet
@@ -82,6 +83,7 @@ def read_pictures(
 
     n_threads = resolve_jobs(n_jobs)
     with (
+        SILENCE,
         collect_notices() as notices,
         ThreadPoolExecutor(n_threads) as threads,
         stage("reading", n) as advance,
@@ -185,9 +187,14 @@ def _fitted(
 
 
 def _digest(pixels: np.ndarray) -> bytes:
-    digest = hashlib.blake2b(repr((pixels.shape, str(pixels.dtype))).encode(), digest_size=_DIGEST)
+    digest = _begun_digest(pixels.shape, pixels.dtype).copy()
     digest.update(np.ascontiguousarray(pixels).data)
     return digest.digest()
+
+
+@lru_cache(64)
+def _begun_digest(shape: tuple[int, ...], dtype: np.dtype) -> hashlib.blake2b:
+    return hashlib.blake2b(repr((shape, str(dtype))).encode(), digest_size=_DIGEST)
 
 
 def _check_size(name: str, n: int, shape: tuple[int, ...], dtype: np.dtype, max_bytes: int) -> None:

@@ -44,13 +44,14 @@ def array_pictures(
     # 2) each image has a label
     names: list[str] = []
     roles: list[str | None] = []
+    # Before texts are made of labels: each takes time.
+    check_count(str(path), sum(len(part.images) for part in parts), n_bytes)
     for part in parts:
         labels = label_names(part.labels, str(path))
         if len(labels) != len(part.images):
             raise DataError(f"{path}: {len(labels)} labels for {len(part.images)} images")
         names += labels
         roles += [part.role] * len(labels)
-    check_count(str(path), len(names), n_bytes)
     classes, numbers = classes_of(names, roles, str(path))
     # 3) pictures become bytes; vectors, and images of other channels, stay as they are
     values = None

@@ -13,6 +13,8 @@ from visionshare.datasets.readers.bounds import unpacked, unpacked_limit
 from visionshare.errors import DataError
 
 _MAX_BYTES = 1 << 30
+# What a packed file may unpack to: bytes of any file, and for each of its bytes.
+_FREE_TEXT, _PER_BYTE = 4 << 20, 4
 
 
 def read_libsvm(
@@ -22,7 +24,9 @@ def read_libsvm(
     from sklearn.datasets import load_svmlight_file
 
     with file_errors(path, f"LIBSVM text of {shape} images"):
-        with unpacked(path, max_bytes) as (file, most):
+        # Text is slow to read: far less of it is accepted than of arrays.
+        most = min(max_bytes, _FREE_TEXT + _PER_BYTE * os.stat(path).st_size)
+        with unpacked(path, most) as (file, most):
             text = file.read(most + 1)
         if len(text) > most:
             raise DataError(f"{path}: unpacks to more than {most} bytes")

@@ -7,7 +7,9 @@ import os
 import re
 import tarfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.folders import is_left_behind, is_picture_name
@@ -27,6 +29,14 @@ _MAX_HEADER = 1 << 16
 # The number of members, and of headers of all of them.
 _MAX_MEMBERS = 10_000_000
 _MAX_HEADERS = 100
+
+
+class _Place(NamedTuple):
+    """A file in a tar: its name, where its bytes begin, and their number."""
+
+    name: str
+    start: int
+    size: int
 
 
 def is_tar(path: str | os.PathLike[str]) -> bool:
@@ -58,23 +68,27 @@ def tar_pictures(path: Path) -> PictureSet:
     with collect_notices() as notices:
         indexes = [_index(tar) for tar in tars]
     for tar, (pictures, labels) in zip(tars, indexes, strict=True):
-        for member in pictures:
-            beside = labels.get(_key(member))
-            label = beside or _folder_of(member)
-            if label is None:
+        first_word = re.split(r"[._-]", tar.name)[0]
+        for member, *_ in pictures:
+            beside = labels.get(_key(member)) if labels else None
+            folders = [part for part in member.split("/")[:-1] if part not in ("", ".")]
+            label = beside or (folders.pop() if folders else None)
+            if label is None or (not beside and role_of(label) is not None):
                 raise DataError(f"{tar}: {member}: no class (no .cls or .json beside it)")
             names.append(label)
             # The folder around a picture is its class, unless the class is said beside it.
-            folders = PurePosixPath(member).parts[: -1 if beside else -2]
-            words = (*folders, re.split(r"[._-]", tar.name)[0])
+            words = (*folders, first_word)
             given.append(next(filter(None, map(role_of, words)), None))
     if not names:
         raise DataError(f"{path}: no pictures")
     classes, numbers = classes_of(names, given, str(path))
 
     def contents() -> Iterator[Content]:
-        for tar in tars:
-            yield from tar_contents(tar)
+        # Headers need not be read again.
+        for tar, (pictures, _) in zip(tars, indexes, strict=True):
+            with file_errors(tar, "a tar"), unpacked(tar, _MAX_BYTES) as (file, _):
+                for place in pictures:
+                    yield Content(f"{tar}: {place.name}", _content(tar, file, place, _MAX_PICTURE))
 
     notes = tuple(notices.sentences())
     return PictureSet(name, classes, numbers, roles_of(given, str(path)), contents, notes)
@@ -82,19 +96,20 @@ def tar_pictures(path: Path) -> PictureSet:
 
 def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
     """Yield the pictures of a tar in order, each read when its turn comes."""
-    for member, read in _members(path):
-        if is_picture_name(member):
-            yield Content(f"{path}: {member}", read(_MAX_PICTURE))
+    for place, read in _members(path):
+        if is_picture_name(place.name):
+            yield Content(f"{path}: {place.name}", read(_MAX_PICTURE))
 
 
-def _index(path: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the pictures in order, and the labels by the keys of samples."""
-    pictures: list[str] = []
+def _index(path: Path) -> tuple[list[_Place], dict[str, str]]:
+    """Return the places of the pictures in order, and the labels by the keys of samples."""
+    pictures: list[_Place] = []
     labels: dict[str, str] = {}
-    for member, read in _members(path):
+    for place, read in _members(path):
+        member = place.name
         suffix = os.path.splitext(member)[1].lower()
         if is_picture_name(member):
-            pictures.append(member)
+            pictures.append(place)
         elif suffix == ".cls":
             labels[_key(member)] = read(_MAX_LABEL).decode("utf-8").strip()
         elif suffix == ".json" and (label := _json_label(read(_MAX_LABEL))):
@@ -104,8 +119,8 @@ def _index(path: Path) -> tuple[list[str], dict[str, str]]:
     return pictures, labels
 
 
-def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Callable[[int], bytes]]]:
-    """Yield the files of a tar: the name, and a function that reads so many bytes at most."""
+def _members(path: str | os.PathLike[str]) -> Iterator[tuple[_Place, Callable[[int], bytes]]]:
+    """Yield the files of a tar: where each is, and a function that reads so many bytes at most."""
     with file_errors(path, "a tar"), unpacked(path, _MAX_BYTES) as (file, most):
         headers = BoundedFile(file, _MAX_HEADER, only_forward=True)
         tar = tarfile.TarFile(fileobj=headers)  # type: ignore[arg-type]
@@ -122,27 +137,25 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Callable[[int]
             if not member.isreg() or member.issparse() or is_left:
                 continue
 
-            def read(largest: int, member: tarfile.TarInfo = member) -> bytes:
-                if member.size > largest:
-                    raise DataError(f"{path}: {member.name}: larger than {largest} bytes")
-                file.seek(member.offset_data)
-                content = bytes(file.read(member.size))
-                if len(content) < member.size:
-                    raise DataError(f"{path}: {member.name}: the file ends before")
-                return content
+            place = _Place(member.name, member.offset_data, member.size)
+            yield place, partial(_content, path, file, place)
 
-            yield member.name, read
+
+def _content(path: str | os.PathLike[str], file: Any, place: _Place, largest: int) -> bytes:
+    """Return the bytes of a member."""
+    if place.size > largest:
+        raise DataError(f"{path}: {place.name}: larger than {largest} bytes")
+    file.seek(place.start)
+    content = bytes(file.read(place.size))
+    if len(content) < place.size:
+        raise DataError(f"{path}: {place.name}: the file ends before")
+    return content
 
 
 def _key(member: str) -> str:
     """Return what the files of one sample share: the name up to the first dot."""
     path = PurePosixPath(member)
     return str(path.parent / path.name.split(".")[0])
-
-
-def _folder_of(member: str) -> str | None:
-    parent = PurePosixPath(member).parent.name
-    return parent if parent and role_of(parent) is None else None
 
 
 def _json_label(content: bytes) -> str | None:

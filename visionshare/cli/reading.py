@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read"]
 
-_ENDINGS = (".txt", ".json", ".hocr", ".png")
+# A text is known for a page's by its JSON, which comes first.
+_ENDINGS = (".json", ".txt", ".hocr", ".png")
 
 
 def read(
@@ -92,7 +93,7 @@ def read(
 
 
 def _files(page: Path) -> list[Path]:
-    """Return the files of a page: text, JSON, hOCR and picture."""
+    """Return the files of a page: JSON, text, hOCR and picture."""
     return [page.with_name(page.name + ending) for ending in _ENDINGS]
 
 
@@ -113,8 +114,7 @@ def _write_page(place: Path, shown: str, gray: np.ndarray, page: Page) -> None:
     from visionshare.files.durable import write_text
     from visionshare.reading.writers import as_hocr, as_json, as_picture
 
-    in_text, in_json, in_hocr, in_picture = _files(place)
-    # The text is known for a page's by its JSON, which is there first.
+    in_json, in_text, in_hocr, in_picture = _files(place)
     write_text(in_json, as_json(page, shown))
     write_text(in_text, page.text + "\n" if page.text else "")
     write_text(in_hocr, as_hocr(page, Path(shown).name))

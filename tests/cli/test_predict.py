@@ -66,7 +66,7 @@ def test_prepared_images_and_their_c_agree(trained, photos, tmp_path, capsys):
     content = np.frombuffer(raw.read_bytes(), np.uint8).reshape(-1, 8, 8)
     model = visionshare.load(trained)
     assert [str(c) for c in model.predict(content)] == [row[0] for row in said[0]]
-    assert main(["export", str(trained), "--to", "c", "--out", str(tmp_path / "c")]) == 0
+    assert main(["export", str(trained), "--quantize", "none", "--out", str(tmp_path / "c")]) == 0
     header = (tmp_path / "c" / "classifier.h").read_text()
     words = " ".join(header.split())
     for step in model.preprocessing.describe():

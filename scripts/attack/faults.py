@@ -64,8 +64,8 @@ FAULTS = (
     ),
     Mutation(
         "an error ends with 0", "cli/main.py",
-        '        typer.echo(f"error: {one_line(message)}", err=True)\n        return 2\n',
-        '        typer.echo(f"error: {one_line(message)}", err=True)\n        return 0\n',
+        "    return _ERROR\n",
+        "    return 0\n",
         "attack --kinds full-disk --parts export-onnx --n 40",
     ),
     # Results of a command that was stopped.
@@ -102,7 +102,7 @@ FAULTS = (
     ),
     Mutation(
         "a folder without a run's mark is taken", "recipes/folder.py",
-        "    if not _is_marked(folder) and not _is_earlier(folder, names):\n",
+        "    if not _is_marked(folder):\n",
         "    if False:\n",
         "tests/recipes/test_folder.py",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils
+from llvmlite import ir
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -26,8 +26,8 @@ def borrowed(typing_context: Any, array: Any) -> Any:
         for field in ("nitems", "itemsize", "data", "shape", "strides"):
             setattr(view, field, getattr(owned, field))
         # Without a record of memory there is nothing to count.
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
         return view._getvalue()
 
     return array(array), generate

@@ -45,7 +45,7 @@ def test_scores_are_those_of_single_updates(solver, penalty):
         if problem.norm.dual_norms(gradient, starts)[0] <= 4.0:
             assert scores[j] == -np.inf
             continue
-        size = bound.size(x, starts, state.omegas)
+        size = bound.sized(bound.measure(x, state.omegas), starts)
         total = np.abs(x) @ state.importance
         alone = bound.decrease(MovingRows(np.zeros((1, 3)), gradient, total, size, starts))
         assert scores[j] > 0
@@ -88,7 +88,7 @@ def test_groups_are_scored_together():
     bound, starts = majorizer("gradboost", problem), np.zeros(1, np.int64)
     x = X.T[:3]
     gradient = x @ state.residual
-    size = bound.size(x, starts, state.omegas)
+    size = bound.sized(bound.measure(x, state.omegas), starts)
     alone = bound.decrease(MovingRows(np.zeros((3, 3)), gradient, np.zeros((3, 3)), size, starts))
     assert_allclose(scores[0], alone[0], rtol=1e-12)
     selected = make_task_criterion("bound", problem, "gradboost", 0.0).score(

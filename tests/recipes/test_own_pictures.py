@@ -113,17 +113,6 @@ def test_broken_pictures_are_named_with_a_way_out(tmp_path):
     assert any("1 broken picture is left out" in note for note in result.metrics["notes"])
 
 
-def test_sources_that_are_learned_see_no_test_image(tmp_path):
-    write_digits(tmp_path / "d", classes="012")
-    own = recipe_for_pictures(str(tmp_path / "d"), PictureOptions(recipe="digits"))
-    settings = [*QUICK, 'sources.classes=["1", "2"]', "sources.rounds=2"]
-    recipe = recipe_for_pictures(
-        str(tmp_path / "d"), PictureOptions(recipe="digits"), settings
-    ).recipe
-    assert recipe.data == own.recipe.data
-    assert train(recipe, tmp_path / "out").metrics["test_origin"] == "held out"
-
-
 @pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
 def test_other_sources_train_too(tmp_path, kind):
     write_digits(tmp_path / "d")

@@ -35,6 +35,10 @@ _BATCH = 4096
 _UNKNOWN = TrainingValues(0.0, 0.0, "bytes", "numbers")
 
 
+# Arrays of families that values are compared with, which may be as large as there are numbers.
+_COMPARED = frozenset({"radii", "thresholds"})
+
+
 @dataclass(frozen=True, eq=False)
 class CompactClassifier:
     """A classifier of a few image features that all classes share.
@@ -411,15 +415,14 @@ def _check_weights(name: str, weights: np.ndarray, intercept: np.ndarray) -> Non
 def _check_family(family: FeatureFamily) -> None:
     """Raise an InputError if a family's numbers are too large to be multiplied, here or in C."""
     try:
-        state, arrays = family.to_state()
+        _, arrays = family.to_state()
     except InputError:
         # A family of functions has no numbers.
         return
-    if state.get("family") == "stumps":
-        # Thresholds are compared alone.
-        return
     for name, array in arrays.items():
-        if array.dtype.kind == "f":
+        # Of a part of a family the name follows its number: "0.radii".
+        is_multiplied = name.rpartition(".")[2] not in _COMPARED
+        if array.dtype.kind == "f" and is_multiplied:
             peak = peak_of(array[np.isfinite(array)])
             check_range(f"family, {name}", peak, 0.0, LARGEST_WEIGHT)
 

@@ -111,7 +111,8 @@ class Forward:
 
     def _apply(self, raster: np.ndarray, out: np.ndarray, places: np.ndarray, n_jobs: int) -> None:
         """Write the outputs (n, size); places too where there is room for them."""
-        values = np.ascontiguousarray(raster).reshape(len(raster), -1)
+        size = int(np.prod(raster.shape[1:]))
+        values = np.ascontiguousarray(raster).reshape(len(raster), size)
         are_bytes = raster.dtype == np.uint8
         for piece in self._pieces:
             last = piece is self._pieces[-1]

@@ -33,7 +33,11 @@ _MICROSECONDS = 3_600_000_000
 _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
 # Registers of the three arguments, the first of them for the result too; of the stack, and of the
 # address to return to.
-_REGISTERS = {"arm": ("R0", "R1", "R2", "SP", "LR"), "riscv": ("A0", "A1", "A2", "SP", "RA")}
+_REGISTERS = {
+    "arm": ("R0", "R1", "R2", "SP", "LR"),
+    "arm64": ("X0", "X1", "X2", "SP", "LR"),
+    "riscv": ("A0", "A1", "A2", "SP", "RA"),
+}
 
 
 class CoreRun(NamedTuple):
@@ -132,8 +136,12 @@ class EmulatedCore:
         unicorn = self._unicorn
         if target.machine == "riscv":
             return unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
-        from unicorn import arm_const
+        from unicorn import arm64_const, arm_const
 
+        if target.machine == "arm64":
+            core = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
+            core.ctl_set_cpu_model(getattr(arm64_const, str(target.model)))
+            return core
         core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         core.ctl_set_cpu_model(getattr(arm_const, str(target.model)))
         if target.model != "UC_CPU_ARM_CORTEX_M0":

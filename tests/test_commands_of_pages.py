@@ -29,7 +29,7 @@ from scripts.clusters.local import local_cluster
 from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
 from visionshare.cli.main import main
 from visionshare.columns import ArrayColumns
-from visionshare.datasets import catalog
+from visionshare.datasets import catalog, catalog_sets
 
 DOCS = Path(__file__).parents[1] / "docs"
 # Pages that begin in an empty folder; a page's blocks run one after the other.
@@ -190,7 +190,7 @@ def test_a_page_runs_with_stand_ins(page, readers_things, tmp_path, monkeypatch,
     monkeypatch.setenv("MPLBACKEND", "agg")
     # The small stand-in is not the published set, and its digest is another.
     monkeypatch.setattr(catalog, "_is_the_file", lambda file, listed: True)
-    monkeypatch.setattr(catalog, "_check_shape", lambda info, part, images, labels: None)
+    monkeypatch.setattr(catalog_sets, "_check_shape", lambda info, part, images: None)
     for line in PREPARED.get(page, ()):
         _run(line)
     _run_page(page, stand_ins=True)

@@ -40,12 +40,9 @@ def accept_every_name() -> None:
     """Let the standard streams take every name of a file, whatever their encoding."""
     # Bytes of file names that are no text come in and go out as they are; other characters that
     # an ASCII locale lacks become escapes such as ``\xd7``.
-    handlers = {
-        sys.stdin: "surrogateescape",
-        sys.stdout: _HANDLER,
-        sys.stderr: _HANDLER,
-    }
-    for stream, errors in handlers.items():
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    handlers = ("surrogateescape", _HANDLER, _HANDLER)
+    for stream, errors in zip(streams, handlers, strict=True):
         if isinstance(stream, io.TextIOWrapper):
             # A stream that was read from already keeps what it has.
             with suppress(io.UnsupportedOperation):

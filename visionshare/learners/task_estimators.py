@@ -135,8 +135,12 @@ class TaskRegressor(Regressor, TaskLearner):
         """Choose features and fit their weights."""
         self._settings()
         columns, numbers, omega = self._number_examples(X, y, sample_weight)
-        if solver_maker(self.solver) is AdaBoost:
-            _check_spread(numbers, omega)
+        spread = _spread_of(numbers, omega)
+        is_far = solver_maker(self.solver) is AdaBoost and spread > _LARGEST_SPREAD
+        # At the largest alpha no feature enters, and intercepts are exact at any size.
+        if is_far and (self.alpha or 0) < self.alpha_max(X, y, sample_weight) * (1 - _ROUNDING):
+            where = "from the least to the largest, for the solver 'adaboost'"
+            check_range("y", spread, 0.0, _LARGEST_SPREAD, where)
         targets = TargetsOf(number_targets, (numbers, omega), numbers.shape[1])
         # The identity of a run has targets in the shape in which they were given.
         given = numbers[:, 0] if self._flat else numbers
@@ -167,13 +171,15 @@ class TaskRegressor(Regressor, TaskLearner):
         )  # fmt: skip
 
 
-def _check_spread(numbers: np.ndarray, omega: np.ndarray) -> None:
-    """Refuse targets that AdaBoost's steps, of a few units each, would not reach."""
+def _spread_of(numbers: np.ndarray, omega: np.ndarray) -> float:
+    """Return the largest distance of two targets of one task, among examples that count."""
+    # AdaBoost's steps, of a few units each, would not reach far targets.
     counts = np.broadcast_to(omega.reshape(len(omega), -1) > 0, numbers.shape)
-    for column, counted in zip(numbers.T, counts.T, strict=True):
-        spread = float(np.ptp(column[counted])) if counted.any() else 0.0
-        where = "from the least to the largest, for the solver 'adaboost'"
-        check_range("y", spread, 0.0, _LARGEST_SPREAD, where)
+    spreads = [
+        float(np.ptp(column[counted])) if counted.any() else 0.0
+        for column, counted in zip(numbers.T, counts.T, strict=True)
+    ]
+    return max(spreads, default=0.0)
 
 
 def _ordered(problem: TaskProblem, values: np.ndarray) -> np.ndarray:

@@ -159,9 +159,9 @@ def test_peers_better_in_error_and_cost_are_named():
     assert (name, better) == ("visionshare, small, C", ["net"])
     assert most_accurate_peers(entries, 1000) == []
     text = findings(entries, 1000)
-    assert "No peer is better than one of ours in error and multiply-accumulates both." in text
-    assert "error and µs of one image both: `net` than `small, C`." in text
-    assert "None errs less than the best of ours, which may do more multiply-accumulates." in text
+    assert "better than one of ours in both error and multiply-accumulates." in text
+    assert "Better in both error and µs of one image: `net` than `small, C`." in text
+    assert "No other classifier has a lower error than the best of ours." in text
 
 
 def test_times_of_two_processors_are_not_compared():
@@ -177,6 +177,6 @@ def test_peers_of_fewer_errors_than_all_of_ours_are_named():
     entries = _compared(*OURS, ("net", "net", [2], 400, 20.0), ("forest", "forest", [1], 900, 1.0))
     assert most_accurate_peers(entries, 1000) == ["forest", "net"]
     text = findings(entries, 1000)
-    assert "multiply-accumulates both: `net` than `large, C`." in text
-    assert "Fewer errors than all of ours: `forest`, `net`." in text
+    assert "both error and multiply-accumulates: `net` than `large, C`." in text
+    assert "Lower error than all of ours: `forest`, `net`." in text
     assert findings(entries[2:], 1000) == ""

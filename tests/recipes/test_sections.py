@@ -113,4 +113,6 @@ def test_a_template_gets_workers_and_seed_but_no_checkpoint():
     built = section.build(n_jobs=2, random_state=3, checkpoint="x")
     assert (built.learner.alpha, built.learner.n_jobs, built.learner.random_state) == (0.5, 2, 3)
     assert built.learner.checkpoint is None
-    assert learner_section("one_against_rest")(learner="jointboost").build().learner == "jointboost"
+    assert learner_section("one_against_rest")(learner="grfl").build().learner == "grfl"
+    with pytest.raises(ValidationError, match="'JointBoost'"):
+        learner_section("one_against_rest")(learner="jointboost")

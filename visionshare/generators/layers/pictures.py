@@ -143,7 +143,9 @@ class TemplatePictures(Pictures):
     @property
     def _order(self) -> str:
         order = "In the order in which they were chosen, under the numbers of their features."
-        return f"{order} {'Templates: ' if self._seen.draws_templates else ''}{self._drawn}"
+        if not self._seen.draws_templates:
+            return f"{order} {self._drawn}"
+        return f"{order} Templates: {self._drawn[0].lower()}{self._drawn[1:]}"
 
 
 class _Maps(TemplatePictures):

@@ -31,6 +31,7 @@ def _declared():
         *extras["dask"],
         *extras["storage"],
         *extras["zarr"],
+        *extras["tables"],
         *extras["parquet"],
         *extras["edge"],
         *extras["hub"],

@@ -1,7 +1,6 @@
 """The wheel and the sdist: what is in them, and that an installed wheel runs without the clone."""
 
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -90,10 +89,3 @@ def test_the_citation_is_of_this_version():
     assert citation["version"] == VERSION
     assert citation["authors"] == [{"name": "The visionshare developers"}]
     assert citation["license"] == "BSD-3-Clause"
-
-
-def test_fragments_of_changes_have_a_known_kind():
-    for path in (ROOT / "changes").iterdir():
-        known = r"\+[\w-]+\.(added|changed|fixed|removed)\.md|README\.md"
-        assert re.fullmatch(known, path.name), path.name
-        assert path.read_text(encoding="utf-8").strip()

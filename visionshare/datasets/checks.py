@@ -21,6 +21,6 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, known: Collection[Any]) -> None:
-    """Refuse a value that is none of some known ones."""
-    if not any(value == one and type(value) is type(one) for one in known):
+    """Refuse a value that is none of some known ones; texts of NumPy are texts."""
+    if not any(value == one and isinstance(value, type(one)) for one in known):
         raise InputError(name, value, " or ".join(map(repr, known)))

@@ -158,7 +158,7 @@ class StoreColumns(Columns):
         try:
             from pandas import DataFrame
         except ImportError:
-            raise InputError("pandas", "not installed", "pip install pandas") from None
+            raise InputError("pandas", "not installed", "pip install visionshare[tables]") from None
         ids = np.arange(self.shape[1]) if ids is None else check_ids(ids, self.shape[1])
         names = self.feature_names
         frame = DataFrame(self.rows(0, self.shape[0], ids), columns=[names[j] for j in ids])

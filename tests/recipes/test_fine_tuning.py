@@ -46,7 +46,7 @@ def test_everything_is_written(run):
     report = (run.out / "report.html").read_text()
     assert "Weights by class" in report
     # Its path is a single step: there is no curve to show, and no prefix to promise.
-    assert "alone are a classifier" not in report
+    assert "Stopping after any round" not in report
 
 
 def test_members_become_one(tmp_path):

@@ -20,8 +20,8 @@ def flattened(images: np.ndarray) -> np.ndarray:
 
 
 def as_lines(images: np.ndarray) -> np.ndarray:
-    """Return images or templates (n, H, W, C) with the values of a line together, (n, H."""
-    # W · C). A view where they lie in memory as they are indexed.
+    """Return images or templates (n, H, W, C) as (n, H, W · C)."""
+    # A view, where the values lie in memory in this order.
     n, rows, cols, channels = images.shape
     return np.ascontiguousarray(images).reshape(n, rows, cols * channels)
 

@@ -1,9 +1,7 @@
-"""The front door: a classifier that takes images and labels, and chooses all else itself.
+"""The estimator that takes images and labels, and searches for the structure of the classifier.
 
-``pictures`` makes one array of any images, ``budget`` says what a classifier may cost,
-``augmenting`` how copies may differ, ``proposals`` what there is to try, ``trials`` tries one,
-``choosing`` is the search, ``estimator`` the class, ``display`` what it shows, and ``comparison``
-runs it over budgets.
+``search`` runs the ``stages`` over one record (``state``); ``proposals`` are what there is to try,
+``trials`` learn one each, and ``comparison`` runs the search over several budgets.
 """
 
 import lazy_loader

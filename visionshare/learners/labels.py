@@ -78,8 +78,7 @@ def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def entry_weights(omega: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the weights of the examples (m,), or of the entries (m."""
-    # T) where some are missing.
+    """Return the weights of the examples (m,), or of the entries (m, T) where some are missing."""
     if known.all():
         return omega
     weights = omega[:, None] * known

@@ -36,6 +36,8 @@ Address = tuple[str, int]
 _BACKLOG = 2048
 # Seconds after those for requests in progress, at which the process ends at the latest.
 _LAST = 5.0
+# Seconds after which the event loop wakes to let Python run the handlers of signals.
+_SIGNAL_INTERVAL = 0.25
 # Of the process, besides connections.
 _OTHER_FILES = 128
 # New objects after which Python looks for unreachable cycles: a millisecond or less, in which
@@ -215,8 +217,12 @@ async def serve(
             on_ready()
             break
         await asyncio.sleep(0.01)
-    # 2) wait until it is told to end
-    await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+    # 2) wait until it is told to end; Python runs a signal's handler between two of its own
+    #    instructions, so a signal that comes just before the loop sleeps is seen when it wakes
+    while not (serving.done() or ending.done()):
+        await asyncio.wait(
+            {serving, ending}, timeout=_SIGNAL_INTERVAL, return_when=asyncio.FIRST_COMPLETED
+        )
     ending.cancel()
     if serving.done():
         raise ServiceError(f"the server ended by itself ({serving.exception()})")

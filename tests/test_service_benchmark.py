@@ -1,9 +1,12 @@
 """The benchmark of the service in its shortest form; figures are not compared with anything."""
 
+import asyncio
 import json
 from pathlib import Path
 
-from benchmarks.service import running
+import pytest
+
+from benchmarks.service import attacks, probe, running
 from benchmarks.service.pictures import mixed_requests
 
 SAMPLE = Path(__file__).parent / "archives" / "digits-v1.safetensors"
@@ -34,6 +37,36 @@ def test_an_attack_leaves_nobody_without_answer(capsys):
     assert row["attack"] == "half-closed clients"
     for who in ("health", "predict", "echo", "late"):
         assert row[who]["asked"] > row[who]["failed"] == 0
+
+
+def test_an_attack_that_does_not_end_is_given_up_and_named(capsys):
+    with (
+        running.servers(SAMPLE) as (server, plain),
+        pytest.raises(SystemExit, match="'none' did not end within 0.1 seconds"),
+    ):
+        attacks.attacked(server, plain, "none", longest=0.1)
+
+
+def test_a_probe_ends_though_an_action_swallows_that_it_is_cancelled():
+    async def swallowing():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return
+
+    async def cut():
+        ended = asyncio.Event()
+        taken = []
+        task = asyncio.ensure_future(probe.sample(taken, ended, swallowing))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        ended.set()
+        task.cancel()
+        await asyncio.wait({task}, timeout=60)
+        assert task.done()
+        return taken
+
+    assert len(asyncio.run(cut())) == 1
 
 
 def test_requests_of_the_long_run_are_the_same_each_time():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -28,6 +29,8 @@ JSON = ("Content-Type: application/json",)
 _SLOW = 0.1
 # Of the attacks that last as long as one likes.
 _SECONDS = 5.0
+# After which an attack, or the probe, is given up: the longest attack takes a quarter of it.
+_LONGEST = 60.0
 Attack = Callable[[Server], None]
 
 
@@ -276,17 +279,38 @@ def _probing(server: Server, plain: Server) -> Iterator[dict[str, list[tuple[flo
     try:
         yield samples
     finally:
-        out, _ = process.communicate()
+        try:
+            out, _ = process.communicate(timeout=_LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise SystemExit("benchmarks.service: the probe did not end") from None
         samples.update(json.loads(out))
 
 
-def attacked(server: Server, plain: Server, name: str) -> Attacked:
+@contextmanager
+def _bounded(name: str, seconds: float) -> Iterator[None]:
+    """End the program with a sentence where the block takes longer."""
+
+    def give_up(*_: object) -> None:
+        raise SystemExit(f"benchmarks.service: {name!r} did not end within {seconds:g} seconds")
+
+    former = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def attacked(server: Server, plain: Server, name: str, longest: float = _LONGEST) -> Attacked:
     """Attack the service once and return what an honest client saw meanwhile."""
     attack = ATTACKS[name]()
     server.reset_peak()
     with _probing(server, plain) as samples:
         begun = time.monotonic()
-        attack(server)
+        with _bounded(name, longest):
+            attack(server)
         ended = time.monotonic()
         # What the attack left behind is part of it.
         time.sleep(1.0)

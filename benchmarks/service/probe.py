@@ -16,10 +16,12 @@ from collections.abc import Awaitable, Callable
 
 from benchmarks.service.processes import HOST, request
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "sample"]
 
 Samples = dict[str, list[tuple[float, float]]]
 PAUSE = 0.01
+# Seconds that an answer is waited for.
+_LONGEST = 30.0
 _LAST = 0.5
 
 
@@ -34,15 +36,19 @@ async def _ask(port: int, content: bytes) -> None:
         writer.close()
 
 
-async def _sample(
-    samples: list[tuple[float, float]], action: Callable[[], Awaitable[None]], nominal: float = 0.0
+async def sample(
+    samples: list[tuple[float, float]],
+    ended: asyncio.Event,
+    action: Callable[[], Awaitable[None]],
+    nominal: float = 0.0,
 ) -> None:
     """Note when each action began and how long it took: negative where it failed, or was cut."""
-    while True:
+    # Not until it is cancelled: wait_for forgets that where the action ends at the same moment.
+    while not ended.is_set():
         begun = time.monotonic()
         sign = -1.0
         try:
-            await asyncio.wait_for(action(), 30)
+            await asyncio.wait_for(action(), _LONGEST)
             sign = 1.0
         except (OSError, asyncio.TimeoutError):
             pass
@@ -56,18 +62,20 @@ async def _probe(port: int, echo_port: int, picture: bytes) -> Samples:
     kind = ("Content-Type: image/png", "Connection: close")
     predict = request("POST", "/predict", *kind, body=picture)
     samples: Samples = {"health": [], "echo": [], "predict": [], "late": []}
+    ended = asyncio.Event()
     tasks = [
         asyncio.ensure_future(task)
         for task in (
-            _sample(samples["health"], lambda: _ask(port, health)),
-            _sample(samples["echo"], lambda: _ask(echo_port, health)),
-            _sample(samples["predict"], lambda: _ask(port, predict)),
-            _sample(samples["late"], lambda: asyncio.sleep(PAUSE), PAUSE),
+            sample(samples["health"], ended, lambda: _ask(port, health)),
+            sample(samples["echo"], ended, lambda: _ask(echo_port, health)),
+            sample(samples["predict"], ended, lambda: _ask(port, predict)),
+            sample(samples["late"], ended, lambda: asyncio.sleep(PAUSE), PAUSE),
         )
     ]
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
     # Those that are being answered get a moment, so that each is known to be late or not at all.
     await asyncio.sleep(_LAST)
+    ended.set()
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

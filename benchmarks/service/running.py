@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from benchmarks.service.processes import Server, echo, service, train_digits
 from benchmarks.service.speed import Speed, speeds
 from scripts.reproduce.results import table
 
-__all__ = ["main"]
+__all__ = ["main", "servers"]
 
 _CONNECTIONS = (1, 8, 64)
 _PACKAGES = ("granian", "fastapi", "starlette", "pillow")
@@ -41,7 +42,8 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextmanager
-def _servers(classifier: Path | None) -> Iterator[tuple[Server, Server]]:
+def servers(classifier: Path | None) -> Iterator[tuple[Server, Server]]:
+    """Serve a classifier, by default of the bundled digits, and the plain echo."""
     with tempfile.TemporaryDirectory() as folder:
         file = classifier or train_digits(Path(folder) / "digits")
         with service(file) as server, echo() as plain:
@@ -49,12 +51,19 @@ def _servers(classifier: Path | None) -> Iterator[tuple[Server, Server]]:
 
 
 def _measured(options: argparse.Namespace) -> list[Any]:
-    with _servers(options.classifier) as (server, plain):
+    with servers(options.classifier) as (server, plain):
         if options.what == "attacks":
-            return [attacked(server, plain, name) for name in options.attacks]
+            return [_told(attacked(server, plain, name)) for name in options.attacks]
         if options.what == "memory":
             return sizes(server, options.requests, options.parts)
         return speeds(server, plain, _CONNECTIONS, options.seconds, options.rounds)
+
+
+def _told(row: Attacked) -> Attacked:
+    """Return a row, and say at once what stands in it: all attacks take minutes."""
+    load = os.getloadavg()[0]
+    print(" | ".join(map(str, _cells(row))), f"load {load:.1f}", sep=" | ", file=sys.stderr)
+    return row
 
 
 def _cells(row: Speed | Attacked | Size) -> list[object]:

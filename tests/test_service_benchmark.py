@@ -42,7 +42,7 @@ def test_an_attack_leaves_nobody_without_answer(capsys):
 def test_an_attack_that_does_not_end_is_given_up_and_named(capsys):
     with (
         running.servers(SAMPLE) as (server, plain),
-        pytest.raises(SystemExit, match="'none' did not end within 0.1 seconds"),
+        pytest.raises(SystemExit, match="'none' did not end"),
     ):
         attacks.attacked(server, plain, "none", longest=0.1)
 

@@ -107,8 +107,9 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     InputError
         If the description is of no known family or does not fit together.
     """
-    from visionshare.generators.layers.nested import is_former, network_from_former
-
-    if is_former(state):
-        return network_from_former(state, arrays)
+    # Former families are read by name too: their reader stands above this registry.
+    former = import_module("visionshare.generators.layers.nested")
+    if former.is_former(state):
+        network: FeatureFamily = former.network_from_former(state, arrays)
+        return network
     return family_class(state.get("family", "")).from_state(state, arrays)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
-from visionshare.generators.layers.deslant.integers import IntegerDeslant
 from visionshare.generators.layers.integers.packing import packed_bytes
 from visionshare.generators.layers.integers.rounding import FORMATS
 from visionshare.generators.layers.network import Network
-from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.generators.layers.units.integers import IntegerUnits
 
 __all__ = ["FLASH_TARGET", "TableSize", "estimated_flash", "family_flash", "flash_bytes"]
 
@@ -89,14 +86,13 @@ def flash_bytes(classifier: CompactClassifier) -> int:
 
 def family_flash(family: Network, after: Sequence[TableSize], squares: bool = False) -> int:
     """Return the estimated flash of a family and tables after it, at last that of the classes."""
-    weighted = [
-        layer for layer in family.layers_ if isinstance(layer, (IntegerTemplates, IntegerUnits))
-    ]
+    layers: list[Any] = family.layers_
+    weighted = [layer for layer in layers if layer.weighted]
     tables = [
         TableSize(len(layer.weights), layer.weights[0].size, layer.bits) for layer in weighted
     ]
-    squares = squares or any(isinstance(layer, IntegerUnits) and layer.square for layer in weighted)
-    deslanted = any(isinstance(layer, IntegerDeslant) for layer in family.layers_)
+    squares = squares or any(layer.square for layer in weighted)
+    deslanted = any(layer.integer_rank == 0 for layer in layers)
     return estimated_flash([*tables, *after], deslanted, squares)
 
 

@@ -6,35 +6,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.generators.layers.family.layer import FeatureLayer
+from visionshare.generators.layers.picked import picked
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["emit", "picked"]
-
-
-def picked(writer: Writer, places: np.ndarray | None, scale: np.float32, n: int = 0) -> Unit:
-    """Return the unit of the values at some places of an image, or of all ``n`` values."""
-    values = {"n_features": n if places is None else len(places), "unit": scale, "all": n != 0}
-    tables = {} if places is None else {"inputs": places}
-    return writer.unit(__file__, "picked", tables, values)
+__all__ = ["emit"]
 
 
-def emit(network: Network, writer: Writer) -> Unit:
+def emit(network: LayerList, writer: Writer) -> Unit:
     """Return the unit of the first layer; those of the others are added before it."""
     layers = network.layers_
     # Bytes stay bytes up to the first layer that computes with floats.
     floats = [any(not one.keeps_bytes for one in layers[:k]) for k in range(len(layers) + 1)]
-    last = layers[-1]
-    if isinstance(last, FeatureLayer):
-        restricted = last.take(network.places_).layer
-        assert isinstance(restricted, FeatureLayer)
+    family = layers[-1].as_family(network.places_)
+    if family is not None:
         if len(layers) == 1:
-            return restricted.family.to_c(writer)
+            unit: Unit = family.to_c(writer)
+            return unit
         with writer.seeing(floats[-2]):
-            unit = writer.add(restricted.family)
+            unit = writer.add(family)
         layers = layers[:-1]
     else:
         with writer.seeing(floats[-1]):

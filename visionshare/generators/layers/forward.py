@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from visionshare.generators.computed import image_batches
-from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.layer import Fitted
 from visionshare.machine.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.chain import Chain
 
-__all__ = ["Forward", "run_chain"]
+__all__ = ["Forward"]
 
 # Images of one call of a compiled chain.
 _AT_ONCE = 64
@@ -31,7 +31,7 @@ _OF_FLOATS = np.float32(1)
 class _Piece(NamedTuple):
     """Layers that are computed in one call: a family, or a chain."""
 
-    family: FeatureLayer | None
+    family: Any
     chain: Chain | None
     keeps_bytes: bool
     size: int
@@ -47,19 +47,17 @@ class Forward:
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
-        from visionshare.generators.layers.chain import chain_of, is_compiled
+        from visionshare.generators.layers.chain import chain_of
 
         pieces = []
-        for compiled, group in groupby(self._layers, is_compiled):
+        for compiled, group in groupby(self._layers, attrgetter("compiled")):
             together = list(group)
             if compiled:
                 keeps_bytes = all(layer.keeps_bytes for layer in together)
                 size = math.prod(together[-1].out_shape)
                 pieces.append(_Piece(None, chain_of(together), keeps_bytes, size))
                 continue
-            for layer in together:
-                assert isinstance(layer, FeatureLayer)
-                pieces.append(_Piece(layer, None, False, layer.family.n_features_))
+            pieces += [_Piece(layer, None, False, layer.out_shape[2]) for layer in together]
         return pieces
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -105,7 +103,7 @@ class Forward:
         sizes = [
             np.prod(layer.in_shape) + np.prod(layer.out_shape)
             for layer in self._layers
-            if isinstance(layer, FeatureLayer)
+            if not layer.compiled
         ]
         return 4.0 * float(sum(sizes)) if sizes else 1.0
 
@@ -119,15 +117,14 @@ class Forward:
             to = out if last else np.empty((len(raster), piece.size), np.float32)
             if piece.chain is not None:
                 unit = _OF_BYTES if are_bytes else _OF_FLOATS
-                run_chain(piece.chain, values, unit, to, places if last else _NOWHERE, n_jobs)
-            elif piece.family is not None:
-                images = piece.family.images(values, are_bytes)
-                to[...] = piece.family.family.transform(images, None, n_jobs)
+                _run_chain(piece.chain, values, unit, to, places if last else _NOWHERE, n_jobs)
+            else:
+                to[...] = piece.family.features_of(values, are_bytes, n_jobs)
             values = to
             are_bytes = are_bytes and piece.keeps_bytes
 
 
-def run_chain(
+def _run_chain(
     chain: Chain, images: np.ndarray, unit: Any, out: np.ndarray, places: np.ndarray, n_jobs: int
 ) -> None:
     """Write what a chain makes of images (n, size)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from visionshare.generators.layers.layer import Fitted, LayerCode
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.codegen.onnx_graph import Graph
 
 __all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes", "weighted_values", "whole_vector"]
 
@@ -36,33 +37,72 @@ def as_bytes(images: np.ndarray) -> np.ndarray:
 class IntegerLayer(Fitted):
     """What a layer computes of images (n, H, W, C), uint8."""
 
+    takes_bytes: ClassVar[bool] = True
+    #: Whether the layer has sums of weights.
+    weighted: ClassVar[bool] = False
+    #: Whether programs in vectors of bytes compute it.
+    in_vectors: ClassVar[bool] = True
+
     @property
     def nbytes(self) -> int:
         """Bytes of the tables, packed as C holds them."""
         return 0
 
-    def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return the layer's bytes (n, *out_shape) for images (n, *in_shape), uint8."""
-        from visionshare.generators.layers.forward import Forward
-
-        return Forward([self]).outputs(images, 1).astype(np.uint8)
+    @property
+    def steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernels that compute the layer one after the other, and what they read."""
+        return [(self._module("integer_kernels").forward, self.code)]  # type: ignore[attr-defined]
 
     def describe(self, output: int) -> dict[str, Any]:
         """Return the place."""
         return {"kind": "quantized", "place": int(output)}
 
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
-        """Refuse: :mod:`visionshare.generators.layers.integers.c` writes all layers at once."""
+        """Refuse: :mod:`visionshare.generators.layers.integer_c` writes all layers at once."""
         raise InputError("layers", "integers and floats", "layers of integers alone")
+
+    def to_onnx(self, images: str, graph: Graph) -> str:
+        """Return the name of the layer's bytes in a graph, as floats."""
+        name: str = self._module("onnx").emit_integers(self, images, graph)
+        return name
 
 
 class WeightedIntegerLayer(IntegerLayer):
     """A layer of weighted sums, each with a bias and a shift."""
 
+    weighted: ClassVar[bool] = True
+    #: Whether templates see one channel each, and whether the middle of a patch is added.
+    of_one_channel: ClassVar[bool] = False
+    adds_input: ClassVar[bool] = False
+    #: Whether templates slide over the image.
+    slides: ClassVar[bool] = False
     bits: int | str
     weights: np.ndarray
     biases: np.ndarray
     shifts: np.ndarray
+    square: bool = False
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """Zero rows above and below the input, and zero columns at its sides."""
+        return 0, 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of a template."""
+        return int(self.weights.shape[1]) if self.slides else 1
+
+    @property
+    def cell_edges(self) -> np.ndarray:
+        """The first position of each cell and the one after the last, rows then columns."""
+        return np.array([[0, 1], [0, 1]])
+
+    def source_tables(
+        self, line: int, column: int, plane: int
+    ) -> list[tuple[str, np.ndarray, str]]:
+        """Return tables for C of what templates see: their names, numbers and types."""
+        # The input has so many values from a row, a pixel and a channel to the next.
+        return []
 
     def _check_sums(self, added: int = 0) -> None:
         """Check numbers and their range: no sum leaves 32 bits."""
@@ -96,11 +136,13 @@ class WeightedIntegerLayer(IntegerLayer):
         halves = 1 << np.maximum(self.shifts.astype(np.int64) - 1, 0)
         return np.where(self.shifts > 0, halves, 0)
 
-    def _rounding(self, square: bool = False) -> tuple[str, LayerCode]:
+    def _rounding(self, square: bool = False) -> tuple[Any, LayerCode]:
         """Return the compiled step that makes bytes of exact sums."""
         factors = np.ldexp(1.0, -self.shifts.astype(np.int64))
         weights = np.concatenate([self._halves, factors]).astype(np.float32)
-        return "rounding", LayerCode(np.array([len(self.shifts), square], np.int64), weights, 0)
+        from visionshare.generators.layers.integers.kernels import forward
+
+        return forward, LayerCode(np.array([len(self.shifts), square], np.int64), weights, 0)
 
     @property
     def n_parameters(self) -> int:

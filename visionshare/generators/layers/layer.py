@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from visionshare.errors import InputError
 from visionshare.generators.parameters import Parameters
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.moving import Moving
+    from visionshare.generators.layers.integers.numbers import Bits
 
-__all__ = ["Fitted", "Layer", "LayerCode", "Selection", "Shape", "raster_shape"]
+__all__ = [
+    "AT_ONCE",
+    "PASSING",
+    "Fitted",
+    "Gradients",
+    "Kind",
+    "Layer",
+    "LayerCode",
+    "LayerList",
+    "Moving",
+    "Runner",
+    "Selection",
+    "Shape",
+    "pixel_unit",
+    "raster_shape",
+]
 
 #: Rows, columns and channels of an image.
 Shape = tuple[int, int, int]
+#: Gradients in the parameters, and in the inputs where they are asked for.
+Gradients = tuple[list[np.ndarray], np.ndarray | None]
+#: Images whose gradients are summed together, in the same order on any number of threads.
+AT_ONCE = 64
+#: Layers that gradients pass.
+PASSING = "a family that fine-tuning can move on maps: patches, or layers of templates"
 
 
 def raster_shape(shape: tuple[int, ...]) -> Shape:
@@ -31,14 +53,40 @@ def raster_shape(shape: tuple[int, ...]) -> Shape:
     return int(shape[0]), int(shape[1]), int(shape[2])
 
 
+class Runner(Protocol):
+    """What computes layers one after the other."""
+
+    def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
+        """Return what the layers make of images (n, *out_shape), float32."""
+
+    def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs, and where the maxima of a last layer of templates are, int32."""
+
+
+class LayerList(Protocol):
+    """What emitters read of a network."""
+
+    layers_: list[Any]
+    places_: np.ndarray
+    image_shape_: tuple[int, ...]
+    n_features_: int
+
+    @property
+    def in_whole_numbers(self) -> bool:
+        """Whether all layers compute with integers."""
+
+    def transform(self, images: np.ndarray) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+
+
 class LayerCode(NamedTuple):
     """A layer as compiled functions read it."""
 
     #: Sizes and tables, int64.
     ints: np.ndarray
-    #: float32; int32 of layers of integers.
+    #: float32; integers of 32 bits seen as such.
     weights: np.ndarray
-    #: Numbers of working memory, of the type of the weights; they begin as zeros.
+    #: Numbers of working memory of 32 bits; they begin as zeros.
     work: int
 
 
@@ -52,17 +100,45 @@ class Selection(NamedTuple):
     channels: np.ndarray | None = None
 
 
-class Fitted(ABC):
-    """A fitted layer: a function of images (n, *in_shape), given by arrays.
-
-    A kind of layer is a frozen dataclass derived from this class.
-    """
+class Kind:
+    """What is known of a kind of layer before and after it is fitted."""
 
     kind: ClassVar[str]
+    #: Whether gradients move the layer: its folder has a module ``moving``.
+    moves: ClassVar[bool] = False
+    #: Where the layer stands in a network of integers: 0 before templates, 1 templates, 2 units;
+    #: None where it has no integers.
+    integer_rank: ClassVar[int | None] = None
+    #: Whether the layer can be the first of a network of integers that has weights.
+    weighs_pixels: ClassVar[bool] = True
+
+    def check_moves(self) -> bool:
+        """Return whether gradients move the layer; raise where its parameters forbid it."""
+        return self.moves
+
+    def check_passes_gradients(self) -> None:
+        """Raise an InputError unless gradients reach the layers before this one."""
+        if not self.moves:
+            raise InputError("family", self.kind, PASSING)
+
+
+class Fitted(Kind, ABC):
+    """A fitted layer: a function of images (n, *in_shape), given by arrays.
+
+    A kind of layer is a frozen dataclass derived from this class. Its folder has the modules
+    ``kernels``, ``c`` and ``onnx``; ``moving`` where gradients move it.
+    """
+
+    #: Whether the layer is a step of compiled chains.
+    compiled: ClassVar[bool] = True
+    #: Whether the layer computes with integers: bytes in, bytes out.
+    takes_bytes: ClassVar[bool] = False
     #: Whether the layer only rearranges what a pixel stands for: bytes in, bytes out.
     keeps_bytes: ClassVar[bool] = False
     #: Whether some outputs need only some channels of the input: less of the layers before.
     reads_some_channels: ClassVar[bool] = False
+    #: Whether its kernel says where maxima are.
+    has_places: ClassVar[bool] = False
     in_shape: Shape
 
     @property
@@ -102,6 +178,26 @@ class Fitted(ABC):
         """Return the group of each output; outputs of a group are chosen together."""
         return None
 
+    def ordered_outputs(self) -> np.ndarray:
+        """Return all numbers of the flattened output, those of a template one after the other."""
+        return np.arange(int(np.prod(self.out_shape)))
+
+    def blocks(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the block of each output: those of a block share the layer's work."""
+        return np.zeros(len(outputs), np.int64)
+
+    def added_macs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray | None:
+        """Return what each output alone adds to the cost of chosen ones; None if unknown."""
+        return None
+
+    def as_family(self, outputs: np.ndarray) -> Any:
+        """Return the family of features that these outputs are; None for other layers."""
+        return None
+
+    def place_boxes(self, places: np.ndarray) -> np.ndarray:
+        """Return the pixels of an input where maxima are, (n, 4); asked where it has places."""
+        raise NotImplementedError
+
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return the pixels of an input that boxes of its output depend on, (n, 4), float64."""
         whole = np.array([0, self.in_shape[0], 0, self.in_shape[1]], np.float64)
@@ -123,15 +219,19 @@ class Fitted(ABC):
         """Return the layer that :meth:`to_state` described."""
 
     @property
-    def codes(self) -> list[tuple[str, LayerCode]]:
-        """The kinds of compiled steps that compute the layer, and what they read."""
-        return [(self.kind, self.code)]  # type: ignore[attr-defined]
+    def steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernels that compute the layer one after the other, and what they read."""
+        return [(self._module("kernels").forward, self.code)]  # type: ignore[attr-defined]
 
-    def moving(self) -> Moving:
+    def moving(self, runner: Callable[[Sequence[Fitted]], Runner]) -> Moving:
         """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.moving import Moving
+        made: type[Moving] = self._module("moving").moving if self.moves else Moving
+        return made(self, runner)
 
-        return Moving(self)
+    def in_integers(self) -> Fitted:
+        """Return the layer of integers that takes the place of one without parameters."""
+        layer: Fitted = self._module("integers").of_layer(self)
+        return layer
 
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Return the unit of C that computes the layer and hands its output to another unit."""
@@ -148,10 +248,59 @@ class Fitted(ABC):
         return import_module(f"{type(self).__module__.rpartition('.')[0]}.{name}")
 
 
-class Layer(Parameters, ABC):
-    """A layer before it is fitted: its parameters."""
+def pixel_unit(images: np.ndarray) -> np.float32:
+    """Return what the values of images are multiplied with: bytes are read as 0 to 1."""
+    return np.float32(1 / 255 if images.dtype == np.uint8 else 1)
 
-    kind: ClassVar[str]
+
+class Moving:
+    """A layer that stays as it is; layers that move derive from this class."""
+
+    def __init__(self, layer: Fitted, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
+        #: float32, in units in which all can move at one rate; moved in place.
+        self.parameters: list[np.ndarray] = []
+        #: Positions of the parameters that are templates, one per row of the first axis.
+        self.templates: tuple[int, ...] = ()
+        self._fitted = layer
+        #: Makes what computes layers.
+        self._runner = runner
+
+    def layer(self) -> Fitted:
+        """Return the layer with the current parameters."""
+        return self._fitted
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
+
+    def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
+        """Return the outputs (n, *out_shape), float32, and what :meth:`backward` needs."""
+        values = self._runner([self._fitted]).outputs(inputs, n_jobs)
+        keeps = self._fitted.keeps_bytes and inputs.dtype == np.uint8
+        return values.astype(np.uint8) if keeps else values, None
+
+    def backward(
+        self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
+    ) -> Gradients:
+        """Return the gradients of Σ G · outputs; those in the inputs where ``below``."""
+        if below:
+            accepted = "layers of templates, units, or families that know gradients in images"
+            raise InputError("layers", f"{self._fitted.kind} after layers that move", accepted)
+        return [], None
+
+    def quantize(
+        self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int
+    ) -> np.ndarray:
+        """Round parameters and outputs from now on; return the exponents of output channels."""
+        # Inputs are whole multiples of 2^exponents that say how large values become.
+        raise InputError("layers", self._fitted.kind, "layers of templates and units")
+
+    def integers(self) -> Fitted:
+        """Return the layer of integers that the rounded parameters are."""
+        raise InputError("layers", self._fitted.kind, "layers of templates and units")
+
+
+class Layer(Kind, Parameters, ABC):
+    """A layer before it is fitted: its parameters."""
 
     def check_parameters(self) -> None:
         """Check all parameters without images."""

@@ -22,10 +22,8 @@ from visionshare.generators.contributions import Contributions, clipped_boxes, p
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.forward import Forward
-from visionshare.generators.layers.integer_layer import IntegerLayer
 from visionshare.generators.layers.layer import Fitted, Layer, raster_shape
 from visionshare.generators.layers.registry import layer_class
-from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_image_shape, check_state, family_state
@@ -39,8 +37,6 @@ __all__ = ["Network", "with_units"]
 
 _MOST_LAYERS = 16
 _LARGEST_OUTPUT = 2**26
-# Templates of the last layer that are computed together, for columns.
-_TEMPLATES_AT_ONCE = 128
 
 
 class Network(FeatureFamily):
@@ -142,7 +138,7 @@ class Network(FeatureFamily):
             rng = np.random.default_rng([self.random_state, number])
             fitted.append(unfitted_copy(layer).fit(inputs, y, rng))
             inputs = self._computed(raster, fitted)
-        made = Network.of(fitted, _whole_places(fitted[-1]), self.image_shape_)
+        made = Network.of(fitted, fitted[-1].ordered_outputs(), self.image_shape_)
         self.layers_ = fitted
         self.places_ = made.places_
         self.n_features_ = made.n_features_
@@ -220,10 +216,7 @@ class Network(FeatureFamily):
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that share the work of the layers before the last."""
         ids = check_features(features, self.n_features_)
-        last = self.layers_[-1]
-        if not isinstance(last, TemplateLayer):
-            return [ids] if len(ids) else []
-        block = self.places_[ids] % len(last.templates) // _TEMPLATES_AT_ONCE
+        block = self.layers_[-1].blocks(self.places_[ids])
         return [ids[block == number] for number in np.unique(block)]
 
     def contributions(
@@ -251,7 +244,7 @@ class Network(FeatureFamily):
             np.add.at(spread.T, places, of_outputs.T)
             of_outputs, added = units.shares(values, spread)
             rest = rest + added
-            places = _whole_places(layers[-1])
+            places = layers[-1].ordered_outputs()
             of_outputs = of_outputs[:, places]
             numbers = None
         # 2) what is left are features of the image, or of what the layers before make of it
@@ -303,7 +296,7 @@ class Network(FeatureFamily):
         inputs = self._forward.inputs_of_layers(raster)[-1]
         cells = pixel_boxes(self.places_, last.out_shape)
         whole = last.outer_boxes(inputs[0].reshape(last.in_shape), cells)
-        if isinstance(last, TemplateLayer):
+        if last.has_places:
             _, places = self._forward.with_places(raster, 1)
             found = places[0].reshape(-1)[self.places_].astype(np.int64)
             return np.where((found >= 0)[:, None], last.place_boxes(found), whole)
@@ -330,12 +323,8 @@ class Network(FeatureFamily):
         first = 0 if len(chosen) else self._shared_macs
         if any(layer.reads_some_channels for layer in self.layers_[1:]):
             return super()._added_macs(chosen, features)
-        if isinstance(last, TemplateLayer):
-            known = np.isin(features, chosen)
-            return np.where(known, 0, last.output_macs(self.places_[features])) + first
-        if isinstance(last, UnitLayer):
-            return np.full(len(features), last.macs_of_one + first)
-        return super()._added_macs(chosen, features)
+        each = last.added_macs(self.places_[features], self.places_[chosen])
+        return super()._added_macs(chosen, features) if each is None else each + first
 
     def layer_summaries(self) -> list[LayerSummary]:
         """Return one line for each layer."""
@@ -406,19 +395,22 @@ class Network(FeatureFamily):
 
     def check_tunable(self) -> None:
         """Check that gradients reach every layer that moves."""
-        from visionshare.generators.layers.tuning import check_layers
-
-        check_layers(self.layers_ if self.is_fitted else self.layers)
+        layers: Sequence[Any] = self.layers_ if self.is_fitted else self.layers
+        moving = [k for k, layer in enumerate(layers) if layer.check_moves()]
+        if not moving:
+            raise InputError("family", "a network without parameters", "layers that move")
+        for layer in layers[moving[0] + 1 :]:
+            layer.check_passes_gradients()
 
     @property
     def in_whole_numbers(self) -> bool:  # type: ignore[override]
         """Whether all layers compute with integers, so that features are whole numbers."""
-        return all(isinstance(layer, IntegerLayer) for layer in self.layers_)
+        return all(layer.takes_bytes for layer in self.layers_)
 
     def to_c(self, writer: Writer) -> Unit:
         """Return the unit of the first layer, which calls the others."""
         from visionshare.generators.layers.c import emit
-        from visionshare.generators.layers.integers.c import emit as emit_integers
+        from visionshare.generators.layers.integer_c.small import emit as emit_integers
 
         return emit_integers(self, writer) if self.in_whole_numbers else emit(self, writer)
 
@@ -426,7 +418,7 @@ class Network(FeatureFamily):
         self, writer: Writer, weights: np.ndarray, intercept: np.ndarray
     ) -> WholeScores | None:
         """Return the scores in integers, where all layers and all weights are integers."""
-        from visionshare.generators.layers.integers.whole import scores
+        from visionshare.generators.layers.integer_c.whole import scores
 
         return scores(self, writer, weights, intercept) if self.in_whole_numbers else None
 
@@ -450,12 +442,3 @@ def with_units(family: FeatureFamily, units: UnitLayer) -> Network:
     directions[:, places] = units.directions
     last = UnitLayer(shape, directions, units.offsets, units.activation)
     return Network.of([*layers, last], np.arange(len(directions)), family.image_shape_)
-
-
-def _whole_places(layer: Fitted) -> np.ndarray:
-    """Return all places of a layer's output, template by template where it has any."""
-    rows, columns, n = layer.out_shape
-    places = np.arange(rows * columns * n)
-    if isinstance(layer, TemplateLayer):
-        return places.reshape(-1, n).T.ravel()
-    return places

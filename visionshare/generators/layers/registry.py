@@ -1,4 +1,4 @@
-"""Kinds of layers by name; a new kind adds a line here, and one to :mod:`.chain`."""
+"""Kinds of layers by name; a new kind adds a line here for floats, and one for integers."""
 
 from __future__ import annotations
 

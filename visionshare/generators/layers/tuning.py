@@ -9,22 +9,17 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import check_images
-from visionshare.generators.layers.deslant.integers import IntegerDeslant
-from visionshare.generators.layers.deslant.layer import DeslantLayer
-from visionshare.generators.layers.integer_layer import IntegerLayer, as_bytes
+from visionshare.generators.layers.forward import Forward
+from visionshare.generators.layers.integer_layer import as_bytes
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.network import Network
-from visionshare.generators.layers.templates.layer import TemplateLayer
 
 __all__ = ["ByteNetwork", "TunableNetwork", "check_quantizable", "quantized", "tunable"]
 
 # A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
 _PIXEL_EXPONENT = -8
 _LARGER = np.float32(256 / 255)
-# Kinds of layers that gradients move, and go through.
-_OF_TEMPLATES = ("templates", "depthwise", "residual")
-_MOVING = (*_OF_TEMPLATES, "units")
 
 
 def tunable(network: Network) -> TunableNetwork:
@@ -32,35 +27,15 @@ def tunable(network: Network) -> TunableNetwork:
     return TunableNetwork(network)
 
 
-def check_layers(layers: Sequence[Any]) -> None:
-    """Check that gradients reach every layer that moves."""
-    moving = [k for k, layer in enumerate(layers) if _moves(layer)]
-    if not moving:
-        raise InputError("family", "a network without parameters", "layers that move")
-    for layer in layers[moving[0] + 1 :]:
-        accepted = "a family that fine-tuning can move on maps: patches, or layers of templates"
-        if layer.kind == "family" and not layer.family.tunable_on_maps:
-            raise InputError("family", layer.family.name, accepted)
-        if layer.kind not in (*_MOVING, "family"):
-            raise InputError("family", layer.kind, accepted)
-
-
-def _moves(layer: Any) -> bool:
-    if layer.kind == "family":
-        layer.family.check_tunable()
-        return True
-    return layer.kind in _MOVING
-
-
 class TunableNetwork:
     """A network's features as a function of parameters."""
 
     def __init__(self, network: Network) -> None:
-        check_layers(network.layers_)
+        network.check_tunable()
         self._places = network.places_
         self._image_shape = tuple(network.image_shape_)
         self._out_shape = network.layers_[-1].out_shape
-        self._layers = [layer.moving() for layer in network.layers_]
+        self._layers = [layer.moving(Forward) for layer in network.layers_]
         self.parameters = [p for layer in self._layers for p in layer.parameters]
         self.templates = self._positions_of_templates()
         # Features that are the same output share its gradient.
@@ -141,22 +116,23 @@ class TunableNetwork:
             values, _ = layer.forward(values, n_jobs)
         return np.asarray(exponents[self._places % len(exponents)])
 
-    def whole_layers(self) -> tuple[list[IntegerLayer], np.ndarray]:
+    def whole_layers(self) -> tuple[list[Fitted], np.ndarray]:
         """Return the layers of integers, and where in the last one each feature is."""
         return [layer.integers() for layer in self._layers], self._places
 
 
 def check_quantizable(family: Any, argument: str = "family") -> None:
     """Check that features can be computed in integers."""
+    layers: Sequence[Any] = []
     kinds = [family.name]
     if isinstance(family, Network):
-        layers: Sequence[Any] = family.layers_ if family.is_fitted else family.layers
+        layers = family.layers_ if family.is_fitted else family.layers
         kinds = [layer.kind for layer in layers]
     # 1) deslanting or nothing, 2) templates first of all layers with weights, 3) units at last
-    weighted = kinds[1:] if kinds[:1] == ["deslant"] else kinds
-    of_templates = [kind for kind in weighted if kind in _OF_TEMPLATES]
-    ordered = of_templates + ["units"] * (len(weighted) - len(of_templates))
-    if not of_templates or weighted != ordered or weighted[0] == "residual":
+    ranks = [-1 if layer.integer_rank is None else layer.integer_rank for layer in layers]
+    weighted = [layer for layer in layers if layer.integer_rank]
+    ordered = ranks == sorted(ranks) and ranks[:1] != [-1] and ranks.count(0) <= 1
+    if not ordered or 1 not in ranks or not weighted[0].weighs_pixels:
         accepted = "deslanting or nothing, layers of templates, then units"
         raise InputError(argument, ", ".join(kinds), accepted)
 
@@ -175,10 +151,10 @@ class ByteNetwork:
         check_quantizable(network)
         self._image_shape = tuple(network.image_shape_)
         layers = list(network.layers_)
-        self._deslant: IntegerDeslant | None = None
-        if isinstance(layers[0], DeslantLayer):
-            self._deslant = IntegerDeslant(layers[0].in_shape)
-            layers = layers[1:]
+        # What comes before the first layer with weights: deslanting, or nothing.
+        self._before = [layer for layer in layers if layer.integer_rank == 0]
+        self._before_in_integers = [layer.in_integers() for layer in self._before]
+        layers = layers[len(self._before) :]
         self._places = network.places_
         inside = Network.of(_of_pixels(layers, _LARGER), self._places, layers[0].in_shape)
         moving = TunableNetwork(inside)
@@ -213,28 +189,21 @@ class ByteNetwork:
 
     def family(self) -> Network:
         """Return the network of these features with the current parameters."""
-        before: list[Fitted]
         if self.exponents is None:
             plain = _of_pixels(self._part.family().layers_, 1 / _LARGER)
-            before = [] if self._deslant is None else [DeslantLayer(self._deslant.in_shape)]
-            return Network.of([*before, *plain], self._places, self._image_shape)
+            return Network.of([*self._before, *plain], self._places, self._image_shape)
         layers, places = self._part.whole_layers()
-        before = [] if self._deslant is None else [self._deslant]
-        return Network.of([*before, *layers], places, self._image_shape)
+        return Network.of([*self._before_in_integers, *layers], places, self._image_shape)
 
     def _inputs(self, images: np.ndarray) -> np.ndarray:
         """Return what the first weighted layer sees: images in 256ths, float32."""
         raster = as_bytes(check_images(images, self._image_shape))
-        if self._deslant is not None:
-            raster = self._deslant.transform(raster)
+        if self._before:
+            raster = Forward(self._before_in_integers).outputs(raster, 1)
         return np.ldexp(raster.astype(np.float32), _PIXEL_EXPONENT)
 
 
 def _of_pixels(layers: list[Fitted], factor: float) -> list[Fitted]:
     """Return layers whose first one has its weights of pixels multiplied."""
-    from dataclasses import replace
-
-    first = layers[0]
-    assert isinstance(first, TemplateLayer)
-    templates = np.asarray(first.templates * np.float32(factor), np.float32)
-    return [replace(first, templates=templates), *layers[1:]]
+    first: Any = layers[0]
+    return [first.scaled(factor), *layers[1:]]

@@ -16,6 +16,10 @@ from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.units.integers import IntegerUnits
 
 
+def bytes_of(layer, images):
+    return Forward([layer]).outputs(images, 1).astype(np.uint8)
+
+
 def cell_layer(rng, bits, numbers, pads=(0, 0), shifts=None, size=(7, 6, 2)):
     n, q = 5, 3
     rows, cols = (side + 2 * pad - q + 1 for side, pad in zip(size, pads, strict=False))
@@ -58,7 +62,7 @@ def test_cells_are_those_of_plain_sums(bits, numbers, pads):
     layer = cell_layer(rng, bits, numbers, pads)
     images = rng.integers(0, 256, (6, *layer.in_shape), np.uint8)
     images[0], images[1] = 0, 255
-    found = layer.transform(images)
+    found = bytes_of(layer, images)
     assert found.dtype == np.uint8
     assert np.array_equal(found, [cells_by_hand(layer, image) for image in images])
     assert found.max() == 255, "nothing was cut off"
@@ -75,13 +79,13 @@ def test_depthwise_templates_are_those_with_zeros_elsewhere():
         spread[t, ..., source] = plain.weights[t, ..., source]
     expected = IntegerTemplates(**{**vars(plain), "weights": spread})
     images = rng.integers(0, 256, (9, *layer.in_shape), np.uint8)
-    assert np.array_equal(layer.transform(images), expected.transform(images))
+    assert np.array_equal(bytes_of(layer, images), bytes_of(expected, images))
     # Restricted to some outputs, it reads some channels.
     outputs = np.array([3, 8])
     smaller, places, channels = layer.take(outputs)
     assert channels.tolist() == [1]
-    values = smaller.take_channels(channels).transform(images[..., channels]).reshape(9, -1)
-    assert np.array_equal(values[:, places], layer.transform(images).reshape(9, -1)[:, outputs])
+    values = bytes_of(smaller.take_channels(channels), images[..., channels]).reshape(9, -1)
+    assert np.array_equal(values[:, places], bytes_of(layer, images).reshape(9, -1)[:, outputs])
     with pytest.raises(InputError, match="sources"):
         IntegerDepthwise(**{**vars(plain), "weights": taps}, sources=sources + 1)
 
@@ -99,7 +103,7 @@ def test_residual_sums_are_those_of_plain_sums():
     sums = np.einsum("nyxcab,tabc->nyxt", windows, layer.weights) + layer.biases
     sums = np.maximum(sums, 0) + (images[..., sources].astype(np.int64) << lifts)
     expected = np.minimum(shifted(sums, layer.shifts), 255)
-    assert np.array_equal(layer.transform(images), expected)
+    assert np.array_equal(bytes_of(layer, images), expected)
     for change in ({"lifts": lifts + 9}, {"lifts": -lifts}, {"sources": sources + 1},
                    {"row_cells": np.arange(6) // 2}, {"pads": (3, 1)}):  # fmt: skip
         fields = {name: value for name, value in vars(layer).items() if name != "code"}
@@ -115,11 +119,11 @@ def test_sums_that_floats_do_not_hold_are_those_of_plain_sums():
     sums = images.reshape(5, -1).astype(np.int64) @ units.weights.T + biases
     assert sums.max() > 2**24
     expected = np.minimum(shifted(np.maximum(sums, 0), shifts), 255)
-    assert np.array_equal(units.transform(images).reshape(5, 4), expected)
+    assert np.array_equal(bytes_of(units, images).reshape(5, 4), expected)
     weights = rng.integers(90, 128, (4, 3, 3, 60))
     cells = (np.zeros(3, int), np.arange(2))
     layer = IntegerTemplates((5, 4, 60), weights, 8, biases, shifts, (0, 0), *cells)
-    assert np.array_equal(layer.transform(images), [cells_by_hand(layer, im) for im in images])
+    assert np.array_equal(bytes_of(layer, images), [cells_by_hand(layer, im) for im in images])
 
 
 @pytest.mark.parametrize("square", [False, True])
@@ -135,7 +139,7 @@ def test_units_are_those_of_plain_sums(square):
         expected = shifted(np.square(np.clip(shifted(sums, layer.shifts), -127, 127)), 6)
     else:
         expected = shifted(np.maximum(sums, 0), layer.shifts)
-    found = layer.transform(images).reshape(20, 9)
+    found = bytes_of(layer, images).reshape(20, 9)
     assert np.array_equal(found, np.minimum(expected, 255))
 
 
@@ -175,7 +179,7 @@ def test_deslanted_images_are_those_of_exact_moments(shape):
     images[1] = 255
     for i in range(min(shape[:2])):
         images[2, i, i], images[3, i, -1 - i] = 200, 200
-    found = IntegerDeslant(shape).transform(images)
+    found = bytes_of(IntegerDeslant(shape), images)
     assert np.array_equal(found, [deslanted_by_hand(image) for image in images])
 
 
@@ -187,7 +191,7 @@ def test_deslanting_is_close_to_that_of_floats():
         for y in range(4, 24):
             x = int(14 + lean * (y - 14))
             image[y, x - 1 : x + 2] = rng.integers(100, 256, (3, 1))
-    found = IntegerDeslant((28, 28, 1)).transform(images).astype(int)
+    found = bytes_of(IntegerDeslant((28, 28, 1)), images).astype(int)
     floats = Forward([DeslantLayer((28, 28, 1))]).outputs(images, 1)
     assert np.abs(found - floats.astype(int)).max() <= 6
 

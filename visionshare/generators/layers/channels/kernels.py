@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.channels.formulas import Formulas
 from visionshare.generators.layers.channels.planes import channels_of
+from visionshare.generators.layers.steps import kernel
 
-__all__ = ["HEADER", "channels_forward"]
+__all__ = ["HEADER", "forward"]
 
 # Numbers before the table of the colors' maps, and floats before those of the formulas.
 HEADER = 11
 
 
-@njit(cache=True, nogil=True)
-def channels_forward(
-    x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
+@kernel
+def forward(
+    x: np.ndarray,
+    unit: np.float32,
+    ints: np.ndarray,
+    weights: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
 ) -> None:
     """Write the channels of an image."""
-    x = borrowed(x)
-    floats = borrowed(floats)
-    out = borrowed(out)
     height = ints[0]
     width = ints[1]
     n_values = ints[2]
@@ -33,15 +35,15 @@ def channels_forward(
     n_maps = ints[5]
     ends = 1 + n_colors * n_values
     formulas = Formulas(
-        floats[1:ends].reshape((n_colors, n_values)),
+        weights[1:ends].reshape((n_colors, n_values)),
         ints[HEADER + 1 : HEADER + 1 + n_colors],
         ints[10],
-        floats[ends : ends + 4 * n_orientations].reshape((n_orientations, 2, 2)),
+        weights[ends : ends + 4 * n_orientations].reshape((n_orientations, 2, 2)),
         ints[HEADER],
         n_maps,
     )
     scale = 1.0 if unit == 1 else 1 / 255
-    epsilon = np.float32(floats[0] / scale)
+    epsilon = np.float32(weights[0] / scale)
     factor = np.float32((1.0 if window else scale) / pool**2)
     image = x.reshape((height, width, n_values))
     maps = out.reshape((ints[3], ints[4], n_maps))

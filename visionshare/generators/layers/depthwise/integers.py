@@ -10,9 +10,9 @@ import numpy as np
 
 from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 from visionshare.generators.layers.integer_layer import whole_vector
-from visionshare.generators.layers.integers.kernels import DEPTHWISE
 from visionshare.generators.layers.states import check_sources
 from visionshare.generators.layers.templates.cells import OneChannelTemplates
+from visionshare.generators.layers.templates.integer_kernels import DEPTHWISE
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.templates.layer import TemplateLayer
 
@@ -25,6 +25,8 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
 
     sources: np.ndarray
     kind: ClassVar[str] = "depthwise-int"
+    in_vectors: ClassVar[bool] = False
+    of_one_channel: ClassVar[bool] = True
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources")
     code_kind: ClassVar[int] = DEPTHWISE
 
@@ -44,6 +46,12 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:
         return (self.sources,)
+
+    def source_tables(
+        self, line: int, column: int, plane: int
+    ) -> list[tuple[str, np.ndarray, str]]:
+        """Return where the channel of each template begins."""
+        return [("sources", self.sources * plane, "uint16_t")]
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.steps import kernel
 
-__all__ = ["depthwise_backward", "depthwise_forward"]
+__all__ = ["depthwise_backward", "forward"]
 
 # Where each number is in the header of the table of integers; the cells of rows and of columns
 # follow, then the channel of each template.
@@ -15,8 +15,8 @@ HEIGHT, WIDTH, CHANNELS, PAD_Y, PAD_X, N, SIZE, ROWS, COLUMNS, ACROSS = range(10
 HEADER = 10
 
 
-@njit(cache=True, nogil=True)
-def depthwise_forward(
+@kernel
+def forward(
     x: np.ndarray,
     unit: np.float32,
     ints: np.ndarray,
@@ -28,12 +28,6 @@ def depthwise_forward(
     """Write the maximum with 0 of each template's responses in each cell of one image."""
     # `weights` are biases, then taps, all templates side by side; `places` (int32) are positions,
     # row · columns + column, or −1 where a maximum is 0; not written when empty.
-    x = borrowed(x)
-    ints = borrowed(ints)
-    weights = borrowed(weights)
-    work = borrowed(work)
-    out = borrowed(out)
-    places = borrowed(places)
     n = ints[N]
     q = ints[SIZE]
     rows = ints[ROWS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import TemplateLayer, Templates
 
-if TYPE_CHECKING:
-    from visionshare.generators.layers.moving import Moving
-
 __all__ = ["Depthwise", "DepthwiseLayer"]
 
 
@@ -27,6 +24,8 @@ class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
     """Templates of one channel each; otherwise as :class:`TemplateLayer`."""
 
     kind: ClassVar[str] = "depthwise"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
     sources: np.ndarray
 
@@ -72,12 +71,6 @@ class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
         check_sources(sources, len(plain.templates), in_shape[2])
         return cls(**vars(plain) | {"in_shape": in_shape, "sources": sources})
 
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.depthwise.moving import MovingDepthwise
-
-        return MovingDepthwise(self)
-
 
 class Depthwise(Templates):
     """Templates that see one channel each, as many for every channel.
@@ -103,6 +96,8 @@ class Depthwise(Templates):
     """
 
     kind: ClassVar[str] = "depthwise"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
 
     def __init__(
         self,

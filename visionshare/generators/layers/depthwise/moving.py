@@ -8,13 +8,13 @@ import numpy as np
 
 from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.moving import pixel_unit
+from visionshare.generators.layers.layer import pixel_unit
 from visionshare.generators.layers.templates.moving import MovingTemplates
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 
-__all__ = ["MovingDepthwise"]
+__all__ = ["MovingDepthwise", "moving"]
 
 
 class MovingDepthwise(MovingTemplates):
@@ -49,3 +49,6 @@ class MovingDepthwise(MovingTemplates):
     def integers(self) -> IntegerDepthwise:
         """Return the layer of integers that the rounded parameters are."""
         return IntegerDepthwise(**self._whole_values(), sources=self._fitted.sources)
+
+
+moving = MovingDepthwise

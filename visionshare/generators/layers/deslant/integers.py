@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.layers.deslant.layer import MACS_PER_VALUE
+from visionshare.generators.layers.deslant.layer import MACS_PER_VALUE, DeslantLayer
 from visionshare.generators.layers.integer_layer import IntegerLayer
 from visionshare.generators.layers.layer import LayerCode, Shape
 
-if TYPE_CHECKING:
-    from visionshare.codegen.onnx_graph import Graph
-
-__all__ = ["IntegerDeslant"]
+__all__ = ["IntegerDeslant", "of_layer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +22,7 @@ class IntegerDeslant(IntegerLayer):
 
     in_shape: Shape
     kind: ClassVar[str] = "deslant-int"
+    integer_rank: ClassVar[int | None] = 0
 
     def __post_init__(self) -> None:
         rows, columns, channels = self.in_shape
@@ -44,7 +42,7 @@ class IntegerDeslant(IntegerLayer):
     @property
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""
-        return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.int32), 0)
+        return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.float32), 0)
 
     @classmethod
     def from_state(
@@ -53,8 +51,7 @@ class IntegerDeslant(IntegerLayer):
         """Return the layer."""
         return cls(in_shape)
 
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the deslanted bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import deslanted
 
-        return deslanted(self, images, graph)
+def of_layer(layer: DeslantLayer) -> IntegerDeslant:
+    """Return the layer of integers that takes the place of one of floats."""
+    return IntegerDeslant(layer.in_shape)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.steps import kernel
 
-__all__ = ["deslant_forward", "slant_of"]
+__all__ = ["forward", "slant_of"]
 
 
 @njit(cache=True, nogil=True)
@@ -40,11 +40,19 @@ def slant_of(image: np.ndarray) -> tuple[float, float]:
     return min(max((both - across * middle) / spread, -1.0), 1.0), middle
 
 
-@njit(cache=True, nogil=True)
-def deslant_forward(x: np.ndarray, half: np.float32, ints: np.ndarray, out: np.ndarray) -> None:
+@kernel
+def forward(
+    x: np.ndarray,
+    unit: np.float32,
+    ints: np.ndarray,
+    weights: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
+) -> None:
     """Write an image whose rows are moved so that its slant goes; what moves in is 0."""
-    x = borrowed(x)
-    out = borrowed(out)
+    # Bytes are rounded to the nearest.
+    half = np.float32(0 if unit == 1 else 0.5)
     H = ints[0]
     W = ints[1]
     C = ints[2]

@@ -23,6 +23,7 @@ class DeslantLayer(Fitted):
     """Images whose rows are moved so that their slant goes."""
 
     kind: ClassVar[str] = "deslant"
+    integer_rank: ClassVar[int | None] = 0
     keeps_bytes: ClassVar[bool] = True
     in_shape: Shape
 
@@ -79,6 +80,7 @@ class Deslant(Layer):
     """
 
     kind: ClassVar[str] = "deslant"
+    integer_rank: ClassVar[int | None] = 0
 
     def __init__(self) -> None:
         pass

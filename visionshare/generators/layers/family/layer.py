@@ -10,23 +10,48 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
-from visionshare.generators.layers.layer import Fitted, Layer, Selection, Shape, raster_shape
+from visionshare.generators.layers.layer import (
+    PASSING,
+    Fitted,
+    Kind,
+    Layer,
+    Selection,
+    Shape,
+    raster_shape,
+)
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.registry import family_from_state
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["FeatureLayer", "Features"]
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureLayer(Fitted):
-    """The features of a fitted family, one channel each."""
+class _OfFamily(Kind):
+    """What the family of a layer decides."""
 
     kind: ClassVar[str] = "family"
+    moves: ClassVar[bool] = True
+    family: Any
+
+    def check_moves(self) -> bool:
+        """Return True; raise where the family cannot be tuned."""
+        self.family.check_tunable()
+        return True
+
+    def check_passes_gradients(self) -> None:
+        """Raise an InputError unless gradients reach the layers before this one."""
+        if not self.family.tunable_on_maps:
+            raise InputError("family", self.family.name, PASSING)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureLayer(_OfFamily, Fitted):
+    """The features of a fitted family, one channel each."""
+
+    compiled: ClassVar[bool] = False
     in_shape: Shape
     family: FeatureFamily
 
@@ -53,6 +78,14 @@ class FeatureLayer(Fitted):
         """Return inputs (n, size), float32, as the family takes them."""
         images = values.astype(np.uint8) if are_bytes else values
         return images.reshape(len(values), *self.family.image_shape_)
+
+    def features_of(self, values: np.ndarray, are_bytes: bool, n_jobs: int) -> np.ndarray:
+        """Return the features (n, n_features) of inputs (n, size), float32."""
+        return self.family.transform(self.images(values, are_bytes), None, n_jobs)
+
+    def as_family(self, outputs: np.ndarray) -> FeatureFamily | None:
+        """Return the family restricted to features, in this order."""
+        return self.family.take(outputs)
 
     def take(self, outputs: np.ndarray) -> Selection:
         """Return the family restricted to features, in this order."""
@@ -85,12 +118,6 @@ class FeatureLayer(Fitted):
             raise InputError("family", family.image_shape_, f"a family of images {in_shape}")
         return cls(in_shape, family)
 
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.family.moving import MovingFamily
-
-        return MovingFamily(self)
-
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Return the unit of the features, which hands them to another unit."""
         part = writer.add(self.family)
@@ -107,7 +134,7 @@ class FeatureLayer(Fitted):
         return graph.node("Reshape", values, graph.constant(np.array([0, 1, 1, -1])))
 
 
-class Features(Layer):
+class Features(_OfFamily, Layer):
     """The features of a family, such as Gaussian masks on templates, or anchors.
 
     Parameters
@@ -122,8 +149,6 @@ class Features(Layer):
     >>> Features(Pixels()).fit(images, None, np.random.default_rng(0)).out_shape
     (1, 1, 9)
     """
-
-    kind: ClassVar[str] = "family"
 
     def __init__(self, family: Any = None) -> None:
         self.family = family

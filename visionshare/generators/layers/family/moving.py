@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from visionshare.generators.layers.family.layer import FeatureLayer
-from visionshare.generators.layers.moving import Gradients, Moving
+from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner
 
-__all__ = ["MovingFamily"]
+__all__ = ["MovingFamily", "moving"]
 
 
 class MovingFamily(Moving):
@@ -17,8 +18,8 @@ class MovingFamily(Moving):
 
     _fitted: FeatureLayer
 
-    def __init__(self, layer: FeatureLayer) -> None:
-        super().__init__(layer)
+    def __init__(self, layer: FeatureLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
+        super().__init__(layer, runner)
         self._features: Any = layer.family.tunable()
         self.parameters = self._features.parameters
         self.templates = self._features.templates
@@ -51,3 +52,6 @@ class MovingFamily(Moving):
             return own, None
         of_images = self._features.image_gradients(images, values, inner, gradients, n_jobs)
         return own, of_images.reshape(inputs.shape)
+
+
+moving = MovingFamily

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.codegen.c_writer import WorkArray
-from visionshare.generators.layers.c import picked
+from visionshare.generators.layers.picked import picked
 from visionshare.generators.layers.templates.c import emit as emit_templates
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import whole_vector
-from visionshare.generators.layers.integers.kernels import RESIDUAL
 from visionshare.generators.layers.layer import LayerCode
 from visionshare.generators.layers.residual.layer import check_middles
 from visionshare.generators.layers.states import check_sources
+from visionshare.generators.layers.templates.integer_kernels import RESIDUAL
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 
 __all__ = ["LARGEST_LIFT", "IntegerResidual"]
@@ -32,6 +32,8 @@ class IntegerResidual(IntegerTemplates):
     sources: np.ndarray
     lifts: np.ndarray
     kind: ClassVar[str] = "residual-int"
+    in_vectors: ClassVar[bool] = False
+    adds_input: ClassVar[bool] = True
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources", "lifts")
     code_kind: ClassVar[int] = RESIDUAL
 
@@ -49,13 +51,20 @@ class IntegerResidual(IntegerTemplates):
         return 255 << int(self.lifts.max())
 
     @property
-    def codes(self) -> list[tuple[str, LayerCode]]:
-        """The kinds of compiled steps that compute the layer, and what they read."""
-        return [(self.kind, self.code)]
+    def steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernel that computes the layer, and what it reads."""
+        return self._whole_steps
 
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:
         return self.sources, self.lifts
+
+    def source_tables(
+        self, line: int, column: int, plane: int
+    ) -> list[tuple[str, np.ndarray, str]]:
+        """Return where the middle of a patch is, and shifts of what is added."""
+        middles = self.size // 2 * (line + column) + self.sources
+        return [("middles", middles, "uint16_t"), ("lifts", self.lifts, "uint8_t")]
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:

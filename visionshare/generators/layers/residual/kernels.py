@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.steps import kernel
 from visionshare.generators.layers.templates.kernels import templates_forward
 
-__all__ = ["residual_forward"]
+__all__ = ["forward"]
 
 
-@njit(cache=True, nogil=True)
-def residual_forward(
+@kernel
+def forward(
     x: np.ndarray,
     unit: np.float32,
     ints: np.ndarray,
@@ -23,9 +22,6 @@ def residual_forward(
 ) -> None:
     """Write the responses of templates, at least 0, plus the values in the middle of patches."""
     # Integers: the number of outputs, the place of each one's middle, those of the templates.
-    x = borrowed(x)
-    ints = borrowed(ints)
-    out = borrowed(out)
     n = ints[0]
     templates_forward(x, unit, ints[n + 1 :], weights, work, out, places)
     for j in range(n):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from visionshare.generators.layers.layer import Layer, LayerCode, Shape
 from visionshare.generators.layers.states import check_sources, int_vector
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import CONTRASTS, TemplateLayer
-
-if TYPE_CHECKING:
-    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["Residual", "ResidualLayer"]
 
@@ -30,6 +27,9 @@ class ResidualLayer(TemplateLayer):
     """
 
     kind: ClassVar[str] = "residual"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
+    weighs_pixels: ClassVar[bool] = False
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
     #: The channel that each template is added to.
     sources: np.ndarray
@@ -70,12 +70,6 @@ class ResidualLayer(TemplateLayer):
         made = cls(**vars(plain) | {"sources": sources})
         check_middles(made)
         return made
-
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.residual.moving import MovingResidual
-
-        return MovingResidual(self)
 
 
 def check_middles(layer: Any) -> None:
@@ -126,6 +120,9 @@ class Residual(Layer):
     """
 
     kind: ClassVar[str] = "residual"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
+    weighs_pixels: ClassVar[bool] = False
 
     def __init__(self, size: int = 3, contrast: str = "unit", n_patches: int = 20_000) -> None:
         self.size = size

@@ -8,14 +8,14 @@ import numpy as np
 
 from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.moving import Gradients, pixel_unit
+from visionshare.generators.layers.layer import Gradients, pixel_unit
 from visionshare.generators.layers.residual.integers import LARGEST_LIFT, IntegerResidual
 from visionshare.generators.layers.templates.moving import MovingTemplates
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.residual.layer import ResidualLayer
 
-__all__ = ["MovingResidual"]
+__all__ = ["MovingResidual", "moving"]
 
 
 class MovingResidual(MovingTemplates):
@@ -25,7 +25,7 @@ class MovingResidual(MovingTemplates):
 
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the sums, where responses are above 0, and which sums are not cut off."""
-        values, places = self._maxima(inputs, n_jobs)
+        values, places = self._forward.with_places(inputs, n_jobs)
         if self._numbers is None:
             return values, (places, None)
         inside = self._numbers.values.inside(values)
@@ -78,3 +78,6 @@ class MovingResidual(MovingTemplates):
         """Return the layer of integers that the rounded parameters are."""
         sources = self._fitted.sources
         return IntegerResidual(**self._whole_values(), sources=sources, lifts=self._lifts)
+
+
+moving = MovingResidual

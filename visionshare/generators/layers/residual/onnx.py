@@ -6,23 +6,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visionshare.generators.layers.integers.onnx import check_exact, rounded
 from visionshare.generators.layers.templates.onnx import largest_responses
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.residual.integers import IntegerResidual
     from visionshare.generators.layers.residual.layer import ResidualLayer
 
-__all__ = ["emit", "skipped"]
+__all__ = ["emit", "emit_integers"]
 
 
 def emit(layer: ResidualLayer, images: str, graph: Graph) -> str:
     """Return the sums (n, rows, columns, n_templates), float32."""
     values = graph.unit_range(images)
     maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
-    return graph.node("Add", graph.node("Relu", maxima), skipped(layer, values, graph))
+    return graph.node("Add", graph.node("Relu", maxima), _skipped(layer, values, graph))
 
 
-def skipped(layer: Any, values: str, graph: Graph) -> str:
+def emit_integers(layer: IntegerResidual, values: str, graph: Graph) -> str:
+    """Return the bytes of the sums, as floats."""
+    check_exact(layer, layer.most_added)
+    factors = np.ldexp(np.float32(1), layer.lifts).astype(np.float32)
+    added = graph.node("Mul", _skipped(layer, values, graph), graph.constant(factors))
+    taps = layer.weights.astype(np.float32)
+    maxima = largest_responses(layer, taps, layer.biases, values, graph)
+    sums = graph.node("Add", graph.node("Relu", maxima), added)
+    return rounded(sums, layer.shifts, (0, 255), graph)
+
+
+def _skipped(layer: Any, values: str, graph: Graph) -> str:
     """Return what a layer of residual sums adds, (n, rows, columns, n_templates)."""
     half = layer.size // 2
     for axis, cells in ((1, layer.row_cells), (2, layer.col_cells)):

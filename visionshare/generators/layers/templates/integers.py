@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,14 +15,11 @@ from visionshare.generators.layers.integer_layer import (
     weighted_values,
     whole_vector,
 )
-from visionshare.generators.layers.integers.kernels import PLAIN
 from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads
 from visionshare.generators.layers.templates.cells import CellTemplates
+from visionshare.generators.layers.templates.integer_kernels import PLAIN
 from visionshare.generators.layers.templates.layer import TemplateLayer
-
-if TYPE_CHECKING:
-    from visionshare.codegen.onnx_graph import Graph
 
 __all__ = ["IntegerTemplates"]
 
@@ -44,6 +41,7 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
     row_cells: np.ndarray
     col_cells: np.ndarray
     kind: ClassVar[str] = "templates-int"
+    slides: ClassVar[bool] = True
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts")
     #: What the kernel computes.
     code_kind: ClassVar[int] = PLAIN
@@ -64,6 +62,23 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
     def depth(self) -> int:
         """Number of channels that a template sees."""
         return self.in_shape[2]
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """Zero rows above and below the input, and zero columns at its sides."""
+        return self.pads
+
+    @property
+    def cell_edges(self) -> np.ndarray:
+        """The first position of each cell and the one after the last, rows then columns."""
+        edges = []
+        for cells in (self.row_cells, self.col_cells):
+            for cell in range(int(cells.max()) + 1):
+                (positions,) = np.nonzero(cells == cell)
+                if positions[-1] - positions[0] + 1 != len(positions):
+                    raise InputError("family", "cells in pieces", "cells that are rectangles")
+                edges.append([positions[0], positions[-1] + 1])
+        return np.array(edges)
 
     @property
     def most_added(self) -> int:
@@ -89,14 +104,21 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
         ints = np.concatenate([np.asarray(table, np.int64) for table in tables])
         taps = self.weights.reshape(n, -1).T.ravel()
         weights = np.concatenate([self.biases, taps]).astype(np.int32)
-        return LayerCode(ints, weights, n * (1 + down * across))
+        return LayerCode(ints, weights.view(np.float32), n * (1 + down * across))
 
     @property
-    def codes(self) -> list[tuple[str, LayerCode]]:
-        """The kinds of compiled steps that compute the layer, and what they read."""
+    def steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernels that compute the layer one after the other, and what they read."""
         if self._exact_in_floats:
-            return [*self._in_floats.codes, self._rounding()]
-        return super().codes
+            return [*self._in_floats.steps, self._rounding()]
+        return self._whole_steps
+
+    @property
+    def _whole_steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernel of all kinds of templates, whose sums floats may not hold."""
+        from visionshare.generators.layers.templates.integer_kernels import forward
+
+        return [(forward, self.code)]
 
     @property
     def _in_floats(self) -> TemplateLayer:
@@ -143,9 +165,3 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
             "col_cells": whole_vector(arrays, "col_cells"),
             **weighted_values(state, arrays),
         }
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the layer's bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import templates
-
-        return templates(self, images, graph)

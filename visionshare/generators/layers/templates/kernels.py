@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.steps import kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import (
     Canvas,
@@ -43,7 +44,7 @@ from visionshare.generators.layers.templates.tables import (
     N,
 )
 
-__all__ = ["image_gradients", "template_gradients", "templates_forward"]
+__all__ = ["forward", "image_gradients", "template_gradients", "templates_forward"]
 
 # Floats of images whose patches are summed together: they stay in the first cache.
 _CACHED = 6144
@@ -95,6 +96,20 @@ def _leave_out(values: np.ndarray, lanes: int, n: int, n_cells: int, out: np.nda
     for cell in range(n_cells):
         for t in range(n):
             out[cell * n + t] = values[cell * lanes + t]
+
+
+@kernel
+def forward(
+    x: np.ndarray,
+    unit: np.float32,
+    ints: np.ndarray,
+    weights: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
+) -> None:
+    """Write the maximum with 0 of each template's responses in each cell of one image."""
+    templates_forward(x, unit, ints, weights, work, out, places)
 
 
 # ---- gradients: a maximum has the derivative of the response where it is attained

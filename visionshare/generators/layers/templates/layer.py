@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from visionshare.generators.layers.states import check_cells, check_pads, float_
 from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.tables import code_of, packed_taps
 
-if TYPE_CHECKING:
-    from visionshare.generators.layers.moving import Moving
-
 __all__ = ["CONTRASTS", "TemplateLayer", "Templates", "grid_cells"]
 
+# Templates that are computed together, for columns.
+_BLOCK = 128
 CONTRASTS = ("none", "mean", "unit")
 
 
@@ -30,6 +29,9 @@ class TemplateLayer(CellTemplates):
     """Templates with biases, and the cells whose maxima are kept."""
 
     kind: ClassVar[str] = "templates"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
+    has_places: ClassVar[bool] = True
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases")
     in_shape: Shape
     templates: np.ndarray
@@ -58,10 +60,26 @@ class TemplateLayer(CellTemplates):
         cells = np.unique(outputs) // len(self.templates)
         return taps * int(self.cell_areas[cells].sum())
 
+    def added_macs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray | None:
+        """Return what each output alone adds to the cost of chosen ones."""
+        return np.where(np.isin(outputs, chosen), 0, self.output_macs(outputs))
+
     def output_macs(self, outputs: np.ndarray) -> np.ndarray:
         """Return the multiply-accumulates per image of each output alone, int64."""
         taps = int(np.prod(self.templates.shape[1:]))
         return np.asarray(taps * self.cell_areas[outputs // len(self.templates)])
+
+    def ordered_outputs(self) -> np.ndarray:
+        """Return all numbers of the flattened output, those of a template one after the other."""
+        return super().ordered_outputs().reshape(-1, len(self.templates)).T.ravel()
+
+    def blocks(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the block of templates of each output."""
+        return outputs % len(self.templates) // _BLOCK
+
+    def scaled(self, factor: float | np.float32) -> TemplateLayer:
+        """Return the layer with its templates multiplied."""
+        return replace(self, templates=np.asarray(self.templates * np.float32(factor), np.float32))
 
     @cached_property
     def code(self) -> LayerCode:
@@ -146,12 +164,6 @@ class TemplateLayer(CellTemplates):
             check_cells(axis, side + 2 * pad - q + 1)
         return cls(in_shape, templates, biases, pads, cells[0], cells[1])
 
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.templates.moving import MovingTemplates
-
-        return MovingTemplates(self)
-
 
 class Templates(Layer):
     """Small templates, k-means centers of patches; of their responses, the maximum in each cell.
@@ -187,6 +199,8 @@ class Templates(Layer):
     """
 
     kind: ClassVar[str] = "templates"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 1
 
     def __init__(
         self,

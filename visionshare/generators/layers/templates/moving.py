@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.generators.inputs import as_lines
-from visionshare.generators.layers.chain import chain_of
-from visionshare.generators.layers.forward import run_chain
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.moving import AT_ONCE, Gradients, Moving, pixel_unit
+from visionshare.generators.layers.layer import (
+    AT_ONCE,
+    Fitted,
+    Gradients,
+    Moving,
+    Runner,
+    pixel_unit,
+)
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["MovingTemplates"]
+__all__ = ["MovingTemplates", "moving"]
 
 
 class MovingTemplates(Moving):
@@ -25,14 +31,14 @@ class MovingTemplates(Moving):
 
     _fitted: TemplateLayer
 
-    def __init__(self, layer: TemplateLayer) -> None:
-        super().__init__(layer)
+    def __init__(self, layer: TemplateLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
+        super().__init__(layer, runner)
         size = np.sqrt(np.mean(np.square(layer.templates), axis=(1, 2, 3), keepdims=True))
         self._size = np.where(size > 0, size, 1).astype(np.float32)
         self.parameters = [layer.templates / self._size, layer.biases.copy()]
         self.templates = (0,)
         self._numbers: WholeNumbers | None = None
-        self._chain = chain_of([layer])
+        self._forward = runner([layer])
 
     @property
     def _plain_templates(self) -> np.ndarray:
@@ -46,20 +52,11 @@ class MovingTemplates(Moving):
             templates = self._numbers.weights(templates)
             biases = self._numbers.biases(biases)
         self._fitted = self._fitted.with_templates(templates, biases)
-        self._chain = self._chain._replace(floats=self._fitted.code.weights)
-
-    def _maxima(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the maxima, and where each is in the padded image; −1 where it is 0."""
-        shape = (len(inputs), *self._fitted.out_shape)
-        values = np.empty((len(inputs), int(np.prod(shape[1:]))), np.float32)
-        places = np.empty(values.shape, np.int32)
-        flat = np.ascontiguousarray(inputs).reshape(len(inputs), -1)
-        run_chain(self._chain, flat, pixel_unit(inputs), values, places, n_jobs)
-        return values.reshape(shape), places.reshape(shape)
+        self._forward = self._runner([self._fitted])
 
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the maxima, and where each is in the padded image; −1 where it is 0."""
-        values, places = self._maxima(inputs, n_jobs)
+        values, places = self._forward.with_places(inputs, n_jobs)
         if self._numbers is not None:
             rounding = self._numbers.values
             # What is cut off has no gradient.
@@ -144,3 +141,6 @@ class MovingTemplates(Moving):
             "row_cells": self._fitted.row_cells,
             "col_cells": self._fitted.col_cells,
         }
+
+
+moving = MovingTemplates

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visionshare.generators.layers.integers.onnx import check_exact, rounded
 from visionshare.generators.layers.templates.tables import regular_pool
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.layers.templates.integers import IntegerTemplates
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["emit", "largest_responses"]
+__all__ = ["emit", "emit_integers", "largest_responses"]
 
 
 def emit(layer: TemplateLayer, images: str, graph: Graph) -> str:
@@ -20,6 +22,14 @@ def emit(layer: TemplateLayer, images: str, graph: Graph) -> str:
     values = graph.unit_range(images)
     maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
     return graph.node("Relu", maxima)
+
+
+def emit_integers(layer: IntegerTemplates, values: str, graph: Graph) -> str:
+    """Return the bytes of the maxima, as floats."""
+    check_exact(layer)
+    taps = layer.weights.astype(np.float32)
+    maxima = largest_responses(layer, taps, layer.biases, values, graph)
+    return rounded(maxima, layer.shifts, (0, 255), graph)
 
 
 def largest_responses(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, weighted_values
 from visionshare.generators.layers.layer import LayerCode, Selection, Shape
 from visionshare.generators.layers.units.layer import UnitLayer
-
-if TYPE_CHECKING:
-    from visionshare.codegen.onnx_graph import Graph
 
 __all__ = ["IntegerUnits"]
 
@@ -31,6 +28,11 @@ class IntegerUnits(WeightedIntegerLayer):
     shifts: np.ndarray
     square: bool = False
     kind: ClassVar[str] = "units-int"
+
+    @property
+    def in_vectors(self) -> bool:  # type: ignore[override]
+        """Whether programs in vectors of bytes compute it."""
+        return not self.square
 
     def __post_init__(self) -> None:
         self._check_sums()
@@ -62,17 +64,17 @@ class IntegerUnits(WeightedIntegerLayer):
         n, n_inputs = self.weights.shape
         ints = np.concatenate([[n_inputs, n, self.square], self.shifts]).astype(np.int64)
         weights = np.concatenate([self.biases, self.weights.T.ravel()]).astype(np.int32)
-        return LayerCode(ints, weights, n)
+        return LayerCode(ints, weights.view(np.float32), n)
 
     @property
-    def codes(self) -> list[tuple[str, LayerCode]]:
-        """The kinds of compiled steps that compute the layer, and what they read."""
+    def steps(self) -> list[tuple[Any, LayerCode]]:
+        """The kernels that compute the layer one after the other, and what they read."""
         if not self._exact_in_floats:
-            return super().codes
+            return super().steps
         directions = self.weights.astype(np.float32)
         activation = "none" if self.square else "relu"
         sums = UnitLayer(self.in_shape, directions, self.biases.astype(np.float32), activation)
-        return [*sums.codes, self._rounding(bool(self.square))]
+        return [*sums.steps, self._rounding(bool(self.square))]
 
     def to_state(self) -> dict[str, Any]:
         """Return bits, shape and whether sums are squared."""
@@ -87,9 +89,3 @@ class IntegerUnits(WeightedIntegerLayer):
         if not isinstance(square, bool):
             raise InputError("square", square, "true or false")
         return cls(in_shape, square=square, **weighted_values(state, arrays))
-
-    def to_onnx(self, images: str, graph: Graph) -> str:
-        """Return the name of the layer's bytes in a graph, as floats."""
-        from visionshare.generators.layers.integers.onnx import units
-
-        return units(self, images, graph)

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from visionshare.generators.borrowed import borrowed
+from visionshare.generators.layers.steps import kernel
 
-__all__ = ["units_forward"]
+__all__ = ["forward"]
 
 
-@njit(cache=True, nogil=True)
-def units_forward(
-    x: np.ndarray, unit: np.float32, ints: np.ndarray, floats: np.ndarray, out: np.ndarray
+@kernel
+def forward(
+    x: np.ndarray,
+    unit: np.float32,
+    ints: np.ndarray,
+    weights: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
 ) -> None:
     """Write activations of weighted sums."""
-    # out: (n,), float32
-    x = borrowed(x)
-    floats = borrowed(floats)
-    out = borrowed(out)
     n_inputs = ints[0]
     n = ints[1]
     lanes = ints[2]
     activation = ints[3]
-    sums = np.empty(lanes, np.float32)
-    for j in range(lanes):
-        sums[j] = floats[j]
+    sums = work[:lanes]
+    sums[:] = weights[:lanes]
     for i in range(n_inputs):
         value = x[i] * unit
         # Many maxima are 0.
         if value != 0:
-            weights = floats[(i + 1) * lanes : (i + 2) * lanes]
+            line = weights[(i + 1) * lanes : (i + 2) * lanes]
             for j in range(lanes):
-                sums[j] += value * weights[j]
+                sums[j] += value * line[j]
     for j in range(n):
         total = sums[j]
         if activation == 0:

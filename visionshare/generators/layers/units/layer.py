@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
 from visionshare.generators.layers.states import float_array
-
-if TYPE_CHECKING:
-    from visionshare.generators.layers.moving import Moving
 
 __all__ = ["ACTIVATIONS", "UnitLayer", "Units", "drawn_units"]
 
@@ -33,6 +30,8 @@ class UnitLayer(Fitted):
     """Functions of weighted sums of all inputs: u_j = σ(Σ_i v_ji x_i + b_j)."""
 
     kind: ClassVar[str] = "units"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 2
     in_shape: Shape
     directions: np.ndarray
     offsets: np.ndarray
@@ -53,6 +52,10 @@ class UnitLayer(Fitted):
         n = len(self.directions) if outputs is None else len(outputs)
         return n * self.macs_of_one
 
+    def added_macs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray | None:
+        """Return the multiply-accumulates of each unit: they share nothing."""
+        return np.full(len(outputs), self.macs_of_one)
+
     @property
     def macs_of_one(self) -> int:
         """Multiply-accumulates of one unit."""
@@ -67,7 +70,7 @@ class UnitLayer(Fitted):
         table[0, :n] = self.offsets
         table[1:, :n] = self.directions.T
         ints = np.array([n_inputs, n, lanes, ACTIVATIONS[self.activation]], np.int64)
-        return LayerCode(ints, table.ravel(), 0)
+        return LayerCode(ints, table.ravel(), lanes)
 
     def take(self, outputs: np.ndarray) -> Selection:
         """Return the chosen units, in this order."""
@@ -120,12 +123,6 @@ class UnitLayer(Fitted):
             raise InputError("offsets", offsets.shape, f"shape ({len(directions)},)")
         return cls(in_shape, directions, offsets, str(activation))
 
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.units.moving import MovingUnits
-
-        return MovingUnits(self)
-
 
 class Units(Layer):
     """Units with random directions in the standardized inputs.
@@ -151,6 +148,8 @@ class Units(Layer):
     """
 
     kind: ClassVar[str] = "units"
+    moves: ClassVar[bool] = True
+    integer_rank: ClassVar[int | None] = 2
 
     def __init__(self, n_units: int = 48, activation: str = "relu") -> None:
         self.n_units = n_units

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.moving import Gradients, Moving, pixel_unit
+from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner, pixel_unit
 from visionshare.generators.layers.units.integers import IntegerUnits
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.units.layer import UnitLayer
 
-__all__ = ["MovingUnits"]
+__all__ = ["MovingUnits", "moving"]
 
 
 class MovingUnits(Moving):
@@ -22,8 +23,8 @@ class MovingUnits(Moving):
 
     _fitted: UnitLayer
 
-    def __init__(self, layer: UnitLayer) -> None:
-        super().__init__(layer)
+    def __init__(self, layer: UnitLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
+        super().__init__(layer, runner)
         p = max(1, layer.directions.shape[1])
         size = np.sqrt(np.mean(np.square(layer.directions), axis=0) * p / 2)
         self._size = np.where(size > 0, size, 1).astype(np.float32)
@@ -110,3 +111,6 @@ class MovingUnits(Moving):
             numbers.shifts,
             numbers.roots is not None,
         )
+
+
+moving = MovingUnits

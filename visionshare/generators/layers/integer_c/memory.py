@@ -6,19 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
-from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
-from visionshare.generators.layers.deslant.integers import IntegerDeslant
-from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.generators.layers.units.integers import IntegerUnits
+from visionshare.generators.layers.integer_layer import IntegerLayer, WeightedIntegerLayer
 
 if TYPE_CHECKING:
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["Image", "Plan", "deslant_source", "edges_of", "parts", "place_of", "plan_memory"]
+__all__ = ["Image", "Plan", "deslant_source", "parts", "place_of", "plan_memory"]
 
 
 class Image(NamedTuple):
@@ -90,13 +85,11 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Pl
 
 
 def parts(
-    family: Network,
-) -> tuple[list[IntegerTemplates | IntegerUnits], IntegerDeslant | None, list[Image]]:
+    family: LayerList,
+) -> tuple[list[WeightedIntegerLayer], IntegerLayer | None, list[Image]]:
     """Return the layers of templates, what comes before, and the images between them."""
-    weighted = [
-        layer for layer in family.layers_ if isinstance(layer, (IntegerTemplates, IntegerUnits))
-    ]
-    deslant = next((layer for layer in family.layers_ if isinstance(layer, IntegerDeslant)), None)
+    weighted = [layer for layer in family.layers_ if layer.weighted]
+    deslant = next((layer for layer in family.layers_ if not layer.weighted), None)
     if (
         not weighted
         or [*weighted] != family.layers_[-len(weighted) :]
@@ -105,25 +98,13 @@ def parts(
         raise InputError("family", "layers", "deslanting, then layers of templates")
     images = []
     for layer in weighted:
-        planar = isinstance(layer, IntegerDepthwise) and layer.in_shape[2] > 1
-        images.append(Image(layer.in_shape, getattr(layer, "pads", (0, 0)), planar))
+        planar = layer.of_one_channel and layer.in_shape[2] > 1
+        images.append(Image(layer.in_shape, layer.margins, planar))
     if deslant is not None and images[0].planar:
         accepted = "templates of all channels after deslanting in color"
         raise InputError("family", "depthwise templates", accepted)
     images.append(Image(family.layers_[-1].out_shape, (0, 0)))
     return weighted, deslant, images
-
-
-def edges_of(layer: IntegerTemplates) -> np.ndarray:
-    """Return the first position of each cell and the one after the last, rows then columns."""
-    edges = []
-    for cells in (layer.row_cells, layer.col_cells):
-        for cell in range(int(cells.max()) + 1):
-            (positions,) = np.nonzero(cells == cell)
-            if positions[-1] - positions[0] + 1 != len(positions):
-                raise InputError("family", "cells in pieces", "cells that are rectangles")
-            edges.append([positions[0], positions[-1] + 1])
-    return np.array(edges)
 
 
 def place_of(image: Image) -> str:
@@ -139,7 +120,7 @@ def place_of(image: Image) -> str:
 
 
 def deslant_source(
-    layer: IntegerDeslant | None, image: Image, *, copied: bool = False
+    layer: IntegerLayer | None, image: Image, *, copied: bool = False
 ) -> Callable[[str], str]:
     """Return what gives the C that removes the slant, for the name of a unit."""
     # Each row is copied between zeros where ``copied``: vectors ask for no border.
@@ -164,7 +145,7 @@ def deslant_source(
     return source
 
 
-def _moment_type(layer: IntegerDeslant) -> str:
+def _moment_type(layer: IntegerLayer) -> str:
     """Return the C type that holds the moments of an image."""
     rows, cols, channels = layer.in_shape
     return "int32_t" if 255 * rows * cols * channels * max(rows, cols) ** 2 < 2**31 else "int64_t"

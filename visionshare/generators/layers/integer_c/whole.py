@@ -8,19 +8,19 @@ import numpy as np
 
 from visionshare.codegen.whole_numbers import WholeScores
 from visionshare.errors import InputError
-from visionshare.generators.layers.integers.c import emit_scores
-from visionshare.generators.layers.integers.scores import score_table
-from visionshare.generators.layers.integers.vectors import emit_in_vectors, suits_vectors
+from visionshare.generators.layers.integer_c.scores import score_table
+from visionshare.generators.layers.integer_c.small import emit_scores
+from visionshare.generators.layers.integer_c.vectors import emit_in_vectors, suits_vectors
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 __all__ = ["scores"]
 
 
 def scores(
-    family: Network, writer: Writer, weights: np.ndarray, intercept: np.ndarray
+    family: LayerList, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
     """Return the unit of scores, which are those of the classifier."""
     # None unless weights are whole.

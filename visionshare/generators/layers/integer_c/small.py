@@ -14,24 +14,20 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type, table
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.errors import InputError
-from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
-from visionshare.generators.layers.integers.memory import (
+from visionshare.generators.layers.integer_c.memory import (
     Image,
     deslant_source,
-    edges_of,
     parts,
     place_of,
     plan_memory,
 )
+from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
 from visionshare.generators.layers.integers.packing import PER_BYTE, packed, packed_bytes
-from visionshare.generators.layers.residual.integers import IntegerResidual
-from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.generators.layers.units.integers import IntegerUnits
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.generators.layers.integers.scores import ScoreTable
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.integer_c.scores import ScoreTable
+    from visionshare.generators.layers.layer import LayerList
 
 __all__ = ["emit", "emit_scores"]
 
@@ -85,28 +81,28 @@ class _LayerInC(NamedTuple):
     residual: bool
 
 
-def emit(family: Network, writer: Writer) -> Unit:
+def emit(family: LayerList, writer: Writer) -> Unit:
     """Return the unit of the features, as floats."""
     return _emitted(family, writer, None)
 
 
-def emit_scores(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
+def emit_scores(family: LayerList, writer: Writer, scores: ScoreTable) -> Unit:
     """Return the unit of whole scores: ``static void name(image, work, scores)``."""
     return _emitted(family, writer, scores)
 
 
-def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit:
+def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Unit:
     weighted, deslant, images = parts(family)
     from_floats = not writer.bytes
     direct = deslant is None and not from_floats and images[0].as_given
-    templates = [layer.weights.reshape(len(layer.weights), _rows(layer), -1) for layer in weighted]
+    templates = [layer.weights.reshape(len(layer.weights), layer.n_rows, -1) for layer in weighted]
     macs = [layer.macs() for layer in weighted]
     if scores is not None:
         templates.append(scores.weights[:, None])
         macs.append(scores.weights.size)
     # Two templates at a time, where pieces are not too short.
     in_pairs = [_pieces(table) for table in templates]
-    depthwise = any(isinstance(layer, IntegerDepthwise) for layer in weighted)
+    depthwise = any(layer.of_one_channel for layer in weighted)
     # Two depthwise templates may see two channels.
     paired = not depthwise and all(
         piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs
@@ -131,8 +127,7 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
     bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
     tables: list[tuple[str, np.ndarray, str]] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
-        tables += _tables(number, layer, made, bias_type)
-        tables += _tables_of_sources(number, layer, images[number])
+        tables += _tables(number, layer, made, images[number], bias_type)
     kinds = {made.kind for made in layers}
     values: dict[str, Any] = {
         "layers": layers,
@@ -190,11 +185,6 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
     return replace(unit, source="\n\n".join([*constants, unit.source]))
 
 
-def _rows(layer: IntegerTemplates | IntegerUnits) -> int:
-    """Return the rows of a template."""
-    return layer.weights.shape[1] if isinstance(layer, IntegerTemplates) else 1
-
-
 def _room(n: int, bits: int | str) -> int:
     """Return how many numbers are unpacked: all of the last byte."""
     return packed_bytes(n, bits) * PER_BYTE[bits]
@@ -222,9 +212,9 @@ def _pieces(templates: np.ndarray) -> _Pieces:
     return pieces
 
 
-def _adjacent(layer: IntegerTemplates | IntegerUnits) -> bool:
+def _adjacent(layer: WeightedIntegerLayer) -> bool:
     """Return whether a cell has several positions side by side."""
-    return isinstance(layer, IntegerTemplates) and bool(np.diff(edges_of(layer)[:, :2]).max() > 1)
+    return bool(np.diff(layer.cell_edges).max() > 1)
 
 
 def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
@@ -254,26 +244,25 @@ def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
 
 
 def _layer(
-    layer: IntegerTemplates | IntegerUnits, around: list[Image], shape: list[int], places: list[int]
+    layer: WeightedIntegerLayer, around: list[Image], shape: list[int], places: list[int]
 ) -> _LayerInC:
     """Return what a layer's structure holds, for the images that it reads and writes."""
     before, after = around
     n = len(layer.weights)
     kind = _KINDS[layer.bits]
     each = packed_bytes(layer.weights[0].size, layer.bits)
-    if isinstance(layer, IntegerUnits):
+    if not layer.slides:
         sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]
         return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False, False, False)
     down, across, _ = layer.out_shape
-    edges = edges_of(layer)
+    edges = layer.cell_edges
     pool = int(edges[0, 1])
     regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
     same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
     sizes = [n, each, before.column, before.line, down, across, pool]
     sizes += [after.begin, after.line, after.clear, *places]
-    depthwise = isinstance(layer, IntegerDepthwise)
-    residual = isinstance(layer, IntegerResidual)
-    return _LayerInC(shape, _checked(sizes), kind, 0, not same, depthwise, residual)
+    added = layer.adds_input
+    return _LayerInC(shape, _checked(sizes), kind, 0, not same, layer.of_one_channel, added)
 
 
 def _checked(sizes: list[int]) -> list[int]:
@@ -283,7 +272,7 @@ def _checked(sizes: list[int]) -> list[int]:
 
 
 def _tables(
-    number: int, layer: IntegerTemplates | IntegerUnits, made: _LayerInC, bias_type: str
+    number: int, layer: WeightedIntegerLayer, made: _LayerInC, image: Image, bias_type: str
 ) -> list[tuple[str, np.ndarray, str]]:
     """Return the last part of the name of each table, its numbers and their type."""
     rows = [packed(weights, layer.bits) for weights in layer.weights]
@@ -293,22 +282,9 @@ def _tables(
         (f"shifts{number}", layer.shifts, "uint8_t"),
     ]
     if made.edges:
-        assert isinstance(layer, IntegerTemplates)
-        tables.append((f"edges{number}", edges_of(layer), "uint16_t"))
+        tables.append((f"edges{number}", layer.cell_edges, "uint16_t"))
+    for name, values, kind in layer.source_tables(image.line, image.column, image.plane):
+        if kind == "uint16_t":
+            _checked(values.tolist())
+        tables.append((f"{name}{number}", values, kind))
     return tables
-
-
-def _tables_of_sources(
-    number: int, layer: IntegerTemplates | IntegerUnits, image: Image
-) -> list[tuple[str, np.ndarray, str]]:
-    """Return where the channel of each template lies, or what is added to its sums."""
-    if isinstance(layer, IntegerDepthwise):
-        starts = layer.sources * image.plane
-        return [(f"sources{number}", np.array(_checked(starts.tolist())), "uint16_t")]
-    if isinstance(layer, IntegerResidual):
-        middles = layer.size // 2 * (image.line + image.column) + layer.sources
-        return [
-            (f"middles{number}", np.array(_checked(middles.tolist())), "uint16_t"),
-            (f"lifts{number}", layer.lifts, "uint8_t"),
-        ]
-    return []

@@ -14,14 +14,13 @@ import numpy as np
 
 from visionshare.codegen.c_text import table
 from visionshare.codegen.c_writer import WorkArray
-from visionshare.generators.layers.integers.memory import Image, deslant_source, edges_of, parts
-from visionshare.generators.layers.templates.integers import IntegerTemplates
-from visionshare.generators.layers.units.integers import IntegerUnits
+from visionshare.generators.layers.integer_c.memory import Image, deslant_source, parts
+from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.generators.layers.integers.scores import ScoreTable
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.integer_c.scores import ScoreTable
+    from visionshare.generators.layers.layer import LayerList
 
 __all__ = ["emit_in_vectors", "suits_vectors"]
 
@@ -43,16 +42,13 @@ _ALIGNMENT = """#if defined(__GNUC__)
 _SMALL = 64
 
 
-def suits_vectors(family: Network, writer: Writer) -> bool:
+def suits_vectors(family: LayerList, writer: Writer) -> bool:
     """Return whether the layers have a program in vectors: of bytes, without squares."""
-    plain = ("deslant-int", "templates-int", "units-int")
-    suited = all(
-        layer.kind in plain and not getattr(layer, "square", False) for layer in family.layers_
-    )
+    suited = all(layer.in_vectors for layer in family.layers_)
     return writer.vectors and writer.bytes and suited
 
 
-def emit_in_vectors(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
+def emit_in_vectors(family: LayerList, writer: Writer, scores: ScoreTable) -> Unit:
     """Return the unit of whole scores: ``static void name(image, work, scores)``."""
     weighted, deslant, images = parts(family)
     tables: list[tuple[str, np.ndarray, str]] = []
@@ -110,9 +106,7 @@ def _memory(number: int) -> str:
     return "odd" if number % 2 else "even"
 
 
-def _layer(
-    number: int, layer: IntegerTemplates | IntegerUnits, before: Image, after: Image
-) -> dict[str, Any]:
+def _layer(number: int, layer: WeightedIntegerLayer, before: Image, after: Image) -> dict[str, Any]:
     """Return what the template says of a layer."""
     n = len(layer.weights)
     templates = _spread(layer.weights)
@@ -122,7 +116,7 @@ def _layer(
     output = [0, 0, n]
     few = 0
     across = 1
-    if isinstance(layer, IntegerTemplates):
+    if layer.slides:
         down, across, _ = layer.out_shape
         shape = [rows, quarters, before.line, layer.in_shape[2], down, across]
         output = [after.begin, after.line, n]
@@ -150,13 +144,13 @@ class _Group(NamedTuple):
     together: int = 1
 
 
-def _few(layer: IntegerTemplates) -> int:
+def _few(layer: WeightedIntegerLayer) -> int:
     """Return how many last templates of a layer share vectors with those of other positions."""
     # Cells must have two rows of two positions, and the bytes of a vector must lie within 16.
     few = len(layer.weights) % _LANES
     channels = layer.in_shape[2]
     across = layer.out_shape[1]
-    edges = edges_of(layer)
+    edges = layer.cell_edges
     down = len(edges) - across
     first = np.concatenate([2 * np.arange(down), 2 * np.arange(across)])
     if few not in _FEW or not np.array_equal(edges, np.stack([first, first + 2], axis=1)):
@@ -214,12 +208,12 @@ def _in_vectors(templates: np.ndarray, groups: list[_Group]) -> np.ndarray:
 
 
 def _tables(
-    number: int, layer: IntegerTemplates | IntegerUnits, groups: list[_Group]
+    number: int, layer: WeightedIntegerLayer, groups: list[_Group]
 ) -> list[tuple[str, np.ndarray, str]]:
     """Return the last part of the name of each table, its numbers and their type."""
     shifts = layer.shifts.astype(np.int64)
     halves = np.where(shifts > 0, 1 << np.maximum(shifts - 1, 0), 0)
-    edges = edges_of(layer) if isinstance(layer, IntegerTemplates) else np.array([[0, 1], [0, 1]])
+    edges = layer.cell_edges
     found = [
         (f"weights{number}", _in_vectors(_spread(layer.weights), groups), "int8_t"),
         (f"edges{number}", edges, "uint16_t"),

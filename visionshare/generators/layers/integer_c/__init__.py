@@ -1,0 +1,1 @@
+"""Networks of integers in C: one program for all layers."""

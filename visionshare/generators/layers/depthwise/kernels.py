@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
 
 __all__ = ["depthwise_backward", "forward"]
@@ -28,6 +29,8 @@ def forward(
     """Write the maximum with 0 of each template's responses in each cell of one image."""
     # `weights` are biases, then taps, all templates side by side; `places` (int32) are positions,
     # row · columns + column, or −1 where a maximum is 0; not written when empty.
+    weights = borrowed(weights)
+    work = borrowed(work)
     n = ints[N]
     q = ints[SIZE]
     rows = ints[ROWS]

@@ -69,8 +69,8 @@ def forward(
     """Write the maxima of responses in cells, rectified, shifted and cut off."""
     # After the header: the cells of rows and of columns, shifts, sources and lifts. Weights are
     # biases, then taps; the templates of a tap lie side by side.
-    taps = weights.view(np.int32)
-    memory = work.view(np.int32)
+    taps = borrowed(weights).view(np.int32)
+    memory = borrowed(work).view(np.int32)
     n = ints[N]
     rows = ints[ROWS]
     columns = ints[COLUMNS]

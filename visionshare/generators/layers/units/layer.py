@@ -70,7 +70,7 @@ class UnitLayer(Fitted):
         table[0, :n] = self.offsets
         table[1:, :n] = self.directions.T
         ints = np.array([n_inputs, n, lanes, ACTIVATIONS[self.activation]], np.int64)
-        return LayerCode(ints, table.ravel(), lanes)
+        return LayerCode(ints, table.ravel(), 0)
 
     def take(self, outputs: np.ndarray) -> Selection:
         """Return the chosen units, in this order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,10 @@ class CompactClassifier:
         """
         shape = self.image_shape
         size = self.picture_size
+        # Whoever classifies picture after picture waits for every step here.
+        if isinstance(images, np.ndarray) and images.shape[1:] == shape and size is not None:
+            if images.dtype == np.uint8 and len(images) > 0 and self._intake.keeps_bytes:
+                return np.asarray(images)
         images = as_array(images)
         if isinstance(images, np.ndarray) and images.shape == shape:
             images = images[None]
@@ -244,10 +249,15 @@ class CompactClassifier:
             given = getattr(images, "shape", "vectors")
             accepted = "images, as in training: one as [image], rows as X.reshape(n, H, W)"
             raise InputError("images", given, accepted)
-        n_channels = 1 if len(shape) == 2 else shape[2]
-        intake = Intake(size, n_channels, self.preprocessing, self.values or _UNKNOWN)
-        made = intake.apply(images)
+        made = self._intake.apply(images)
         return made.reshape(len(made), *shape)
+
+    @cached_property
+    def _intake(self) -> Intake:
+        """How images of any kind become rasters."""
+        rows, columns, *channels = self.image_shape
+        n_channels = channels[0] if channels else 1
+        return Intake((rows, columns), n_channels, self.preprocessing, self.values or _UNKNOWN)
 
     def decision_function(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return scores (n, k), float32.

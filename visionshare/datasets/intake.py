@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class Intake:
         listed = listed_images(images)
         fitting = self._fitting(listed)
         # 1) what is prepared, or needs no preparation, stays as it is
-        if fitting is not None and fitting.dtype == np.uint8 and self._is_plain:
+        if fitting is not None and fitting.dtype == np.uint8 and self.keeps_bytes:
             return fitting
         # 2) are the values those of training?
         arrays = numeric_arrays(listed)
@@ -90,8 +91,8 @@ class Intake:
             return low + out.astype(np.float32) * np.float32((high - low) / 255)
         return out
 
-    @property
-    def _is_plain(self) -> bool:
+    @cached_property
+    def keeps_bytes(self) -> bool:
         """Whether bytes of the right shape are rasters."""
         if self.values.arrays == "numbers":
             return self.values.kind == "bytes"

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visionshare.generators.computed import image_batches
 from visionshare.generators.layers.layer import Fitted
 from visionshare.machine.resources import run_blocks
-
-if TYPE_CHECKING:
-    from visionshare.generators.layers.chain import Chain
 
 __all__ = ["Forward"]
 
@@ -32,7 +29,9 @@ class _Piece(NamedTuple):
     """Layers that are computed in one call: a family, or a chain."""
 
     family: Any
-    chain: Chain | None
+    #: The compiled function of a chain, and the chain.
+    run: Any
+    chain: Any
     keeps_bytes: bool
     size: int
 
@@ -47,7 +46,7 @@ class Forward:
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
-        from visionshare.generators.layers.chain import chain_of
+        from visionshare.generators.layers.chain import chain_of, forward_block
 
         pieces = []
         for compiled, group in groupby(self._layers, attrgetter("compiled")):
@@ -55,9 +54,9 @@ class Forward:
             if compiled:
                 keeps_bytes = all(layer.keeps_bytes for layer in together)
                 size = math.prod(together[-1].out_shape)
-                pieces.append(_Piece(None, chain_of(together), keeps_bytes, size))
+                pieces.append(_Piece(None, forward_block, chain_of(together), keeps_bytes, size))
                 continue
-            pieces += [_Piece(layer, None, False, layer.out_shape[2]) for layer in together]
+            pieces += [_Piece(layer, None, None, False, layer.out_shape[2]) for layer in together]
         return pieces
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -109,15 +108,14 @@ class Forward:
 
     def _apply(self, raster: np.ndarray, out: np.ndarray, places: np.ndarray, n_jobs: int) -> None:
         """Write the outputs (n, size); places too where there is room for them."""
-        size = int(np.prod(raster.shape[1:]))
-        values = np.ascontiguousarray(raster).reshape(len(raster), size)
+        values = np.ascontiguousarray(raster).reshape(len(raster), math.prod(raster.shape[1:]))
         are_bytes = raster.dtype == np.uint8
         for piece in self._pieces:
             last = piece is self._pieces[-1]
             to = out if last else np.empty((len(raster), piece.size), np.float32)
-            if piece.chain is not None:
+            if piece.run is not None:
                 unit = _OF_BYTES if are_bytes else _OF_FLOATS
-                _run_chain(piece.chain, values, unit, to, places if last else _NOWHERE, n_jobs)
+                _run_chain(piece, values, unit, to, places if last else _NOWHERE, n_jobs)
             else:
                 to[...] = piece.family.features_of(values, are_bytes, n_jobs)
             values = to
@@ -125,17 +123,15 @@ class Forward:
 
 
 def _run_chain(
-    chain: Chain, images: np.ndarray, unit: Any, out: np.ndarray, places: np.ndarray, n_jobs: int
+    piece: _Piece, images: np.ndarray, unit: Any, out: np.ndarray, places: np.ndarray, n_jobs: int
 ) -> None:
     """Write what a chain makes of images (n, size)."""
-    from visionshare.generators.layers.chain import forward_block
-
     if len(images) <= _AT_ONCE:
-        forward_block(images, unit, *chain, out, places)
+        piece.run(images, unit, *piece.chain, out, places)
         return
 
     def block(start: int, stop: int) -> None:
         seen = places[start:stop] if len(places) else places
-        forward_block(images[start:stop], unit, *chain, out[start:stop], seen)
+        piece.run(images[start:stop], unit, *piece.chain, out[start:stop], seen)
 
     run_blocks(block, len(images), _AT_ONCE, n_jobs)

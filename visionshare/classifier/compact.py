@@ -236,9 +236,10 @@ class CompactClassifier:
         shape = self.image_shape
         size = self.picture_size
         # Whoever classifies picture after picture waits for every step here.
-        if isinstance(images, np.ndarray) and images.shape[1:] == shape and size is not None:
-            if images.dtype == np.uint8 and len(images) > 0 and self._intake.keeps_bytes:
-                return np.asarray(images)
+        are_bytes = isinstance(images, np.ndarray) and images.dtype == np.uint8
+        are_rasters = are_bytes and images.shape[1:] == shape and len(images) > 0
+        if are_rasters and size is not None and self._intake.keeps_bytes:
+            return np.asarray(images)
         images = as_array(images)
         if isinstance(images, np.ndarray) and images.shape == shape:
             images = images[None]

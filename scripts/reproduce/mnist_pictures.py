@@ -17,7 +17,7 @@ from scripts.reproduce.results import RESULTS, pyplot
 from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import InputError
-from visionshare.generators.pictures import Seen, Tile
+from visionshare.generators.pictures import Sample, Tile
 from visionshare.machine.resources import thread_limit
 
 # Features and mistakes that are drawn, in rows of so many.
@@ -43,9 +43,9 @@ def chosen(classifier: CompactClassifier, images: np.ndarray) -> Any:
 
     A family that draws a feature as more tiles has more rows.
     """
-    seen = Seen(images[:SHOWN], images[:SHOWN], called="test images")
+    sample = Sample(images[:SHOWN], images[:SHOWN], called="test images")
     n = min(FEATURES, classifier.n_features)
-    pictures = classifier.family.pictures(seen)
+    pictures = classifier.family.pictures(sample)
     tiles = [pictures.tiles(feature) for feature in range(n)]
     if not tiles[0]:
         raise InputError("run", classifier.family, "a classifier whose features can be drawn")

@@ -16,7 +16,7 @@ from visionshare import (
     Units,
 )
 from visionshare.generators.layers.forward import Forward
-from visionshare.generators.pictures import Field, Seen
+from visionshare.generators.pictures import Field, Sample
 from visionshare.generators.strongest import Strongest
 
 RNG = np.random.default_rng(0)
@@ -38,9 +38,9 @@ def _outputs(layer, images):
     return Forward([layer]).outputs(raster, 1)
 
 
-def _plates(family, images, n=None):
+def _panels(family, images, n=None):
     numbers = range(1, (n or family.n_features_) + 1)
-    return family.pictures(Seen(images, images)).plates(numbers)
+    return family.pictures(Sample(images, images)).panels(numbers)
 
 
 @pytest.mark.parametrize("sizes", [[(3, 2, 0)], [(3, 2, 1), (2, 3, 0)], [(5, 1, 2), (3, 2, 1)]])
@@ -78,22 +78,22 @@ def test_what_a_template_responds_to_is_in_its_field(images):
     """A response of maps of maps is the same where all that it does not see is noise."""
     family = Network([_maps(size=3), _maps(4, size=2, padding=1), _grid()]).fit(images)
     first, inner = family.layers_[:2]
-    seen = Seen(images, images).through(3, (0, 0), 2).through(2, (1, 1))
+    sample = Sample(images, images).through(3, (0, 0), 2).through(2, (1, 1))
     maps = _outputs(first, images)
     found = strongest_responses(maps, inner.templates, (1, 1))
     which = np.arange(len(images))
-    fields = seen.patches(which, found.rows[:, 0], found.cols[:, 0])
+    fields = sample.patches(which, found.rows[:, 0], found.cols[:, 0])
     high = 255 if images.dtype == np.uint8 else images.max()
     low = 0 if images.dtype == np.uint8 else images.min()
     noise = RNG.permutation(images.reshape(-1)).reshape(images.shape)
     for i in which:
         y, x = (
             f.start + f.stride * p[i, 0]
-            for f, p in ((seen.rows, found.rows), (seen.cols, found.cols))
+            for f, p in ((sample.rows, found.rows), (sample.cols, found.cols))
         )
         changed = noise[i].copy()
-        for k in range(seen.rows.side):
-            for m in range(seen.cols.side):
+        for k in range(sample.rows.side):
+            for m in range(sample.cols.side):
                 inside = 0 <= y + k < 14 and 0 <= x + m < 12
                 if inside:
                     changed[y + k, x + m] = images[i, y + k, x + m]
@@ -107,7 +107,7 @@ def test_what_a_template_responds_to_is_in_its_field(images):
 def test_templates_of_pixels_are_drawn_and_those_of_maps_by_what_they_respond_to():
     for images, shape in ((IMAGES, (3, 3)), (COLORED, (3, 3, 3))):
         family = Network([_maps(size=3), _grid()]).fit(images)
-        first, second = _plates(family, images)
+        first, second = _panels(family, images)
         assert [stack.title for stack in first.stacks] == ["1", "2", "3"]
         for m, stack in enumerate(first.stacks):
             ((tile,),) = (row.tiles for row in stack.rows)
@@ -124,14 +124,14 @@ def test_templates_of_pixels_are_drawn_and_those_of_maps_by_what_they_respond_to
 
 def test_the_mean_is_that_of_the_strongest_parts():
     family = Network([_maps(size=3), _grid()]).fit(IMAGES)
-    pictures = family.pictures(Seen(IMAGES, IMAGES))
-    plate = pictures.plates(range(1, 21))[1]
+    pictures = family.pictures(Sample(IMAGES, IMAGES))
+    panel = pictures.panels(range(1, 21))[1]
     first, last = family.layers_
     found = strongest_responses(_outputs(first, IMAGES), last.templates, (0, 0))
     best = np.argsort(-found.values[:, 0], kind="stable")[:25]
-    seen = Seen(IMAGES, IMAGES).through(3, (0, 0), 2).through(3, (0, 0))
-    parts = seen.patches(best, found.rows[best, 0], found.cols[best, 0])
-    mean, strongest, second = (row.tiles[0].values for row in plate.stacks[0].rows)
+    sample = Sample(IMAGES, IMAGES).through(3, (0, 0), 2).through(3, (0, 0))
+    parts = sample.patches(best, found.rows[best, 0], found.cols[best, 0])
+    mean, strongest, second = (row.tiles[0].values for row in panel.stacks[0].rows)
     assert_allclose(mean, parts.mean(axis=0), rtol=1e-6)
     assert_array_equal(strongest, parts[0])
     assert_array_equal(second, parts[1])
@@ -142,18 +142,18 @@ def test_the_mean_is_that_of_the_strongest_parts():
 def test_maps_of_maps_are_drawn_where_their_maxima_are():
     layers = [_maps(size=3), _maps(4, size=2, padding=1), _grid(3, 2)]
     family = Network(layers).fit(IMAGES)
-    plate = _plates(family, IMAGES)[1]
+    panel = _panels(family, IMAGES)[1]
     first, inner, _ = family.layers_
     found = strongest_responses(_outputs(first, IMAGES), inner.templates, (1, 1))
     # Responses of the last row and column are in no cell; where none of the strongest is there,
     # both ways give the same part.
     rows, cols, _ = (2 * side for side in inner.out_shape)
-    seen = Seen(IMAGES, IMAGES).through(3, (0, 0), 2).through(2, (1, 1))
+    sample = Sample(IMAGES, IMAGES).through(3, (0, 0), 2).through(2, (1, 1))
     compared = 0
-    for m, stack in enumerate(plate.stacks):
+    for m, stack in enumerate(panel.stacks):
         i = int(np.argmax(found.values[:, m]))
         if found.rows[i, m] < rows and found.cols[i, m] < cols:
-            (part,) = seen.patches(np.array([i]), found.rows[[i], m], found.cols[[i], m])
+            (part,) = sample.patches(np.array([i]), found.rows[[i], m], found.cols[[i], m])
             assert_array_equal(stack.rows[1].tiles[0].values, part)
             compared += 1
     assert compared
@@ -164,22 +164,22 @@ def test_templates_that_respond_to_nothing_are_left_out_and_counted():
     quiet = replace(family.layers_[0], biases=np.full(3, -1e6, np.float32))
     layers = [quiet, family.layers_[1]]
     silent = Network.of(layers, family.places_, family.image_shape_)
-    plate = _plates(silent, IMAGES)[1]
-    n = len(_plates(family, IMAGES)[1].stacks)
-    assert plate.stacks == ()
-    assert plate.caption.endswith(f"{n} more respond to no image.")
-    assert silent.pictures(Seen(IMAGES, IMAGES)).tiles(0)[0].values.min() >= 0
+    panel = _panels(silent, IMAGES)[1]
+    n = len(_panels(family, IMAGES)[1].stacks)
+    assert panel.stacks == ()
+    assert panel.caption.endswith(f"{n} more respond to no image.")
+    assert silent.pictures(Sample(IMAGES, IMAGES)).tiles(0)[0].values.min() >= 0
 
 
 def test_units_show_their_strongest_inputs():
     family = Network([_maps(size=3), _grid(), Units(7)]).fit(IMAGES)
     units = family.layers_[-1]
     before = Forward(family.layers_[:-1]).outputs(IMAGES[..., None], 1).reshape(40, -1)
-    *layers, plate = _plates(family, IMAGES)
+    *layers, panel = _panels(family, IMAGES)
     assert len(layers) == 2
-    assert len(plate.stacks) == 7
+    assert len(panel.stacks) == 7
     spread = before.std(axis=0, dtype=np.float64)
-    for unit, stack in enumerate(plate.stacks):
+    for unit, stack in enumerate(panel.stacks):
         strengths = units.directions[unit] * spread
         _, *inputs = stack.rows
         order = np.argsort(-np.abs(strengths))[:4]
@@ -196,7 +196,7 @@ def test_units_show_their_strongest_inputs():
 
 def test_deslanted_pictures_are_of_deslanted_images():
     family = Network([Deslant(), _maps(size=3), _grid()]).fit(IMAGES)
-    first, second = _plates(family, IMAGES)
+    first, second = _panels(family, IMAGES)
     assert first.stacks[0].rows[0].tiles[0].signed
     assert first.caption.endswith("Images are deslanted first.")
     assert second.caption.endswith("Images are deslanted first.")
@@ -207,11 +207,11 @@ def test_pictures_of_unions_and_monomials_have_the_numbers_of_features():
     union = (
         UnionOfFamilies([gaussian, Network([_grid(2)])]).fit(IMAGES).take([16, 0, 17, 1, 18, 19])
     )
-    first, second = _plates(union, IMAGES)
+    first, second = _panels(union, IMAGES)
     assert [stack.title for stack in first.stacks] == ["2", "4"]
     assert [stack.title for stack in second.stacks] == ["1, 3, 5 …"]
     assert "cells" in second.caption
-    assert [plate.heading[-15:] for plate in (first, second)] == [
+    assert [panel.heading[-15:] for panel in (first, second)] == [
         ", family 1 of 2",
         ", family 2 of 2",
     ]
@@ -219,15 +219,15 @@ def test_pictures_of_unions_and_monomials_have_the_numbers_of_features():
         "patches, family 1",
         "templates, family 2",
     ]
-    pictures = union.pictures(Seen(IMAGES, IMAGES))
+    pictures = union.pictures(Sample(IMAGES, IMAGES))
     assert_array_equal(pictures.tiles(3)[0].values, pictures._parts[0].tiles(1)[0].values)
     products = Monomials(gaussian, [(0,), (1, 2)]).fit(IMAGES)
-    (plate,) = _plates(products, IMAGES)
-    assert "Products" in plate.caption
-    assert len(plate.stacks) == 3
-    assert len(products.pictures(Seen(IMAGES, IMAGES)).tiles(1)) == 4
+    (panel,) = _panels(products, IMAGES)
+    assert "Products" in panel.caption
+    assert len(panel.stacks) == 3
+    assert len(products.pictures(Sample(IMAGES, IMAGES)).tiles(1)) == 4
 
 
 def test_at_most_thirty_are_shown():
     family = PatchTemplates(3, 40, grid=1, widths=(3.0,), n_patches=400).fit(IMAGES)
-    assert [len(plate.stacks) for plate in _plates(family, IMAGES)] == [30]
+    assert [len(panel.stacks) for panel in _panels(family, IMAGES)] == [30]

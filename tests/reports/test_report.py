@@ -14,7 +14,7 @@ from PIL import Image
 
 from visionshare import CompactClassifier, PatchTemplates, Pixels
 from visionshare.datasets import load_images
-from visionshare.generators.pictures import Pictures, Plate, Row, Stack, Tile
+from visionshare.generators.pictures import Panel, Pictures, Row, Stack, Tile
 from visionshare.recipes import load_recipe, train
 from visionshare.reports import Results, write_report
 from visionshare.reports.figures import confusion_matrix
@@ -165,9 +165,9 @@ class Odd(Pixels):
     def pictures(self, seen):
         tile = Tile(np.full((2, 2, 3), np.nan))
         rows = (Row((tile,), "<i>label</i>"),)
-        plate = Plate("<h1>", "<p>caption", (Stack("<u>title</u>", rows),))
+        panel = Panel("<h1>", "<p>caption", (Stack("<u>title</u>", rows),))
         pictures = Pictures()
-        pictures.plates = lambda numbers: [plate]
+        pictures.panels = lambda numbers: [panel]
         return pictures
 
 

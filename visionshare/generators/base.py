@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.codegen.whole_numbers import WholeFeatures, WholeScores
-    from visionshare.generators.pictures import Pictures, Seen
+    from visionshare.generators.pictures import Pictures, Sample
     from visionshare.generators.tuning import Tunable
 
 __all__ = [
@@ -431,12 +431,12 @@ class FeatureFamily(Parameters, Costs):
         output: str = module.emit(self, graph)
         return output
 
-    def pictures(self, seen: Seen) -> Pictures:
+    def pictures(self, sample: Sample) -> Pictures:
         """Return what a report draws; by default from the module ``pictures`` beside the family's.
 
         Parameters
         ----------
-        seen : Seen
+        sample : Sample
             Images, and what the family sees of them.
         """
         from visionshare.generators.pictures import Pictures
@@ -445,7 +445,7 @@ class FeatureFamily(Parameters, Costs):
             module = self._module_beside("pictures", "a family with pictures")
         except InputError:
             return Pictures()
-        pictures: Pictures = module.pictures(self, seen)
+        pictures: Pictures = module.pictures(self, sample)
         return pictures
 
     def _like(self: Family, *attributes: str) -> Family:

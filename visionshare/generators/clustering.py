@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from visionshare.machine.progress import stage
@@ -20,20 +18,11 @@ def cluster_centers(
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 
-    steps = max_iter * len(X) // min(_BATCH, len(X))
-    with stage(f"clustering {len(X)} vectors", steps) as advance:
-
-        class Clusters(MiniBatchKMeans):
-            # Called after each step; it counts none where scikit-learn calls it otherwise.
-            def _mini_batch_convergence(self, *arguments: Any) -> Any:
-                advance(1)
-                return super()._mini_batch_convergence(*arguments)
-
-        clusters = Clusters(
-            n, batch_size=_BATCH, n_init=1, max_iter=max_iter, init_size=init_size,
-            random_state=random_state,
-        )  # fmt: skip
-        # One thread: the order of sums, and so the centers, depends on nothing else then.
-        with threadpool_limits(limits=1):
-            clusters.fit(X)
+    clusters = MiniBatchKMeans(
+        n, batch_size=_BATCH, n_init=1, max_iter=max_iter, init_size=init_size,
+        random_state=random_state,
+    )  # fmt: skip
+    # One thread: the order of sums, and so the centers, depends on nothing else then.
+    with stage(f"clustering {len(X)} vectors"), threadpool_limits(limits=1):
+        clusters.fit(X)
     return np.asarray(clusters.cluster_centers_, np.float32)

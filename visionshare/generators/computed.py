@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.generators.inputs import raster_shape
+
 __all__ = ["WORKING_BYTES", "ComputedImages", "image_batches"]
 
 #: What an evaluation holds at a time beside its images and its result, about.
@@ -57,5 +59,5 @@ class ComputedImages:
     def raster(self) -> ComputedImages:
         """Return the same images as (n, H, W, C)."""
         shape = self.shape[1:]
-        whole = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+        whole = raster_shape(shape)
         return ComputedImages(self._images, self._compute, whole, self.dtype)

@@ -6,12 +6,29 @@ import numpy as np
 
 from visionshare.generators.checks import check_choice
 
-__all__ = ["as_lines", "check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
+__all__ = [
+    "as_lines",
+    "check_scaling",
+    "fit_scaling",
+    "flattened",
+    "pixel_position",
+    "raster_shape",
+    "rows_of",
+]
 
 
 # Inputs whose scaling is fitted together: of so many bytes, and so many at least.
 _SCALING_BYTES = 32 << 20
 _LEAST_INPUTS = 16
+
+
+def raster_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the rows, columns and channels of an image; a vector is one row."""
+    if len(shape) == 1:
+        return 1, int(shape[0]), 1
+    if len(shape) == 2:
+        return int(shape[0]), int(shape[1]), 1
+    return int(shape[0]), int(shape[1]), int(shape[2])
 
 
 def flattened(images: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""What a report draws of a family: plates of small pictures, without any drawing.
+"""What a report draws of a family: panels of small pictures, without any drawing.
 
 A family with pictures has a module ``pictures`` beside its own, with a function
-``pictures(family, seen)`` that returns an object like :class:`Pictures`.
+``pictures(family, sample)`` that returns an object like :class:`Pictures`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from visionshare.generators.checks import check_images
 
-__all__ = ["SHOWN", "Field", "Pictures", "Plate", "Row", "Seen", "Stack", "Tile", "template_tile"]
+__all__ = ["SHOWN", "Field", "Panel", "Pictures", "Row", "Sample", "Stack", "Tile", "template_tile"]
 
-# Templates or features on a plate, at most.
+# Templates or features on a panel, at most.
 SHOWN = 30
 
 
@@ -44,15 +44,15 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Plate:
+class Panel:
     """Stacks with a heading and a caption."""
 
     heading: str
     caption: str
     stacks: tuple[Stack, ...]
 
-    def with_note(self, note: str) -> Plate:
-        """Return the plate with a sentence more in its caption."""
+    def with_note(self, note: str) -> Panel:
+        """Return the panel with a sentence more in its caption."""
         return replace(self, caption=f"{self.caption} {note}")
 
 
@@ -74,7 +74,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Sample:
     """A sample of images, and what a family sees of them."""
 
     images: np.ndarray
@@ -84,7 +84,7 @@ class Seen:
     layer: int = 1
     called: str = "images"
 
-    def through(self, size: int, paddings: tuple[int, ...], pool: int = 1) -> Seen:
+    def through(self, size: int, paddings: tuple[int, ...], pool: int = 1) -> Sample:
         """Return the same with the fields of responses of templates, or of their maps."""
         rows, cols = (
             field.after(size, pool, padding)
@@ -126,8 +126,8 @@ class Seen:
 class Pictures:
     """What is drawn of a family; of one without pictures, nothing."""
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return the plates, those of the first layer first."""
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
+        """Return the panels, those of the first layer first."""
         return []
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.generators.pictures import Plate, Row, Seen, Tile
+from visionshare.generators.pictures import Panel, Row, Sample, Tile
 
 __all__ = [
     "Strongest",
@@ -37,34 +37,34 @@ class Strongest(NamedTuple):
         return cls(np.take_along_axis(flat, at[:, None], axis=1)[:, 0], rows, cols)
 
 
-def strongest_rows(seen: Seen, found: Strongest, template: int) -> tuple[Row, ...]:
+def strongest_rows(sample: Sample, found: Strongest, template: int) -> tuple[Row, ...]:
     """Return pictures of what a template responds to."""
     values = found.values[:, template]
     best = np.argsort(-values, kind="stable")[:_IN_MEAN]
     best = best[values[best] > 0]
     if len(best) == 0:
         return (Row(()),)
-    patches = seen.patches(best, found.rows[best, template], found.cols[best, template])
+    patches = sample.patches(best, found.rows[best, template], found.cols[best, template])
     return tuple(Row((Tile(p),)) for p in (patches.mean(axis=0), *patches[:_ALONE]))
 
 
-def strongest_caption(seen: Seen) -> str:
+def strongest_caption(sample: Sample) -> str:
     """Return what the rows of :func:`strongest_rows` are."""
-    n = len(seen.images)
+    n = len(sample.images)
     return (
         "Templates of maps are no pictures; shown is what each responds to: above, the mean of "
-        f"the {min(_IN_MEAN, n)} parts of {n} {seen.called} with the strongest responses, at most "
-        f"one of each image; below, the {_ALONE} strongest. A template sees {seen.rows.side}×"
-        f"{seen.cols.side} pixels; what is outside of an image is black."
+        f"the {min(_IN_MEAN, n)} parts of {n} {sample.called} with the strongest responses, at "
+        f"most one of each image; below, the {_ALONE} strongest. A template sees {sample.rows.side}×"
+        f"{sample.cols.side} pixels; what is outside of an image is black."
     )
 
 
-def without_silent(plate: Plate) -> Plate:
-    """Return a plate without the templates that respond to none of the images."""
+def without_silent(panel: Panel) -> Panel:
+    """Return a panel without the templates that respond to none of the images."""
     # And a note on them.
-    heard = tuple(stack for stack in plate.stacks if any(row.tiles for row in stack.rows))
-    n = len(plate.stacks) - len(heard)
+    heard = tuple(stack for stack in panel.stacks if any(row.tiles for row in stack.rows))
+    n = len(panel.stacks) - len(heard)
     if n == 0:
-        return plate
+        return panel
     note = f"{n} more {'responds' if n == 1 else 'respond'} to no image."
-    return replace(plate, stacks=heard).with_note(note)
+    return replace(panel, stacks=heard).with_note(note)

@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.generators import FeatureFamily
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.structure import MapLayer, Structure
@@ -57,7 +58,7 @@ class Data:
     def of(images: ImageSet) -> Data:
         """Return what is known of some images."""
         shape = images.images.shape[1:]
-        raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+        raster = raster_shape(shape)
         return Data(raster, len(images), len(images.classes), are_glyphs(images.images))
 
     @property

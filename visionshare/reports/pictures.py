@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, explain
-from visionshare.generators.pictures import Seen, Tile
+from visionshare.generators.pictures import Sample, Tile
 from visionshare.reports.encoding import png_source, thumbnail_source
 from visionshare.reports.overlays import overlay_picture
 from visionshare.reports.results import Results
@@ -101,9 +101,9 @@ def family_pictures(
         return []
     n = min(_MOST_IMAGES, _MOST_VALUES // int(np.prod(classifier.image_shape)), len(images))
     sample = images[np.linspace(0, len(images) - 1, max(1, n)).astype(int)]
-    pictures = classifier.family.pictures(Seen(sample, sample, called=called))
+    pictures = classifier.family.pictures(Sample(sample, sample, called=called))
     sections = []
-    for section in pictures.plates(range(1, classifier.n_features + 1)):
+    for section in pictures.panels(range(1, classifier.n_features + 1)):
         stacks = []
         for stack in section.stacks:
             rows = [

@@ -209,12 +209,12 @@ def _check_layers(fitted: Any) -> None:
 
 
 def _check_pictures(fitted: Any, images: np.ndarray) -> None:
-    from visionshare.generators.pictures import Seen
+    from visionshare.generators.pictures import Sample
 
     for family in (fitted, fitted.take(_few_ids(fitted))):
-        pictures = family.pictures(Seen(images, images))
-        plates = pictures.plates(range(1, family.n_features_ + 1))
-        rows = [row for plate in plates for stack in plate.stacks for row in stack.rows]
+        pictures = family.pictures(Sample(images, images))
+        panels = pictures.panels(range(1, family.n_features_ + 1))
+        rows = [row for panel in panels for stack in panel.stacks for row in stack.rows]
         for tile in (*pictures.tiles(0), *(tile for row in rows for tile in row.tiles)):
             gray_or_color = tile.values.shape[2:] in ((), (3,))
             assert gray_or_color, f"a tile is of shape {tile.values.shape}"

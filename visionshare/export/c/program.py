@@ -16,7 +16,7 @@ from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
-from visionshare.generators.layers.layer import raster_shape
+from visionshare.generators.inputs import raster_shape
 
 __all__ = ["PIXELS", "CProgram", "batch_source", "c_program"]
 

@@ -24,7 +24,7 @@ from visionshare.export.library_cache import cached_library
 from visionshare.export.targets import TARGETS, device_sources
 from visionshare.export.targets.compiling import compile_and_link
 from visionshare.export.targets.linked import symbol_size
-from visionshare.generators.layers.layer import raster_shape
+from visionshare.generators.inputs import raster_shape
 
 __all__ = ["PACKAGES", "Package", "package", "write_package"]
 

@@ -31,7 +31,6 @@ __all__ = [
     "Selection",
     "Shape",
     "pixel_unit",
-    "raster_shape",
 ]
 
 #: Rows, columns and channels of an image.
@@ -42,15 +41,6 @@ Gradients = tuple[list[np.ndarray], np.ndarray | None]
 AT_ONCE = 64
 #: Layers that gradients pass.
 PASSING = "a family that fine-tuning can move on maps: patches, or layers of templates"
-
-
-def raster_shape(shape: tuple[int, ...]) -> Shape:
-    """Return the rows, columns and channels of an image; a vector is one row."""
-    if len(shape) == 1:
-        return 1, int(shape[0]), 1
-    if len(shape) == 2:
-        return int(shape[0]), int(shape[1]), 1
-    return int(shape[0]), int(shape[1]), int(shape[2])
 
 
 class Runner(Protocol):

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layers.channels.layer import ChannelLayer
 from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 from visionshare.generators.layers.deslant.layer import DeslantLayer
 from visionshare.generators.layers.family.layer import FeatureLayer
-from visionshare.generators.layers.layer import Fitted, Shape, raster_shape
+from visionshare.generators.layers.layer import Fitted, Shape
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.registry import layer_class
 from visionshare.generators.layers.states import float_array

@@ -19,10 +19,11 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_whole
 from visionshare.generators.computed import ComputedImages
 from visionshare.generators.contributions import Contributions, clipped_boxes, pixel_boxes
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.forward import Forward
-from visionshare.generators.layers.layer import Fitted, Layer, raster_shape
+from visionshare.generators.layers.layer import Fitted, Layer
 from visionshare.generators.layers.registry import layer_class
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.parameters import unfitted_copy

@@ -15,10 +15,10 @@ from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.pictures import (
     SHOWN,
+    Panel,
     Pictures,
-    Plate,
     Row,
-    Seen,
+    Sample,
     Stack,
     Tile,
     template_tile,
@@ -38,35 +38,35 @@ _IN_MEAN = 25
 _UNITS = 20
 
 
-def pictures(network: Network, seen: Seen) -> Pictures:
+def pictures(network: Network, sample: Sample) -> Pictures:
     """Return pictures of the layers, the first one's first."""
     if any(isinstance(layer, IntegerLayer) for layer in network.layers_):
         return Pictures()
-    return _pictures(list(network.layers_), network.places_, seen)
+    return _pictures(list(network.layers_), network.places_, sample)
 
 
-def _pictures(layers: list[Any], places: np.ndarray, seen: Seen) -> Pictures:
+def _pictures(layers: list[Any], places: np.ndarray, sample: Sample) -> Pictures:
     """Return the pictures of layers, whose last one has features at some places."""
     first = layers[0]
     if first.kind == "deslant":
-        return _Noted(layers, places, _after(first, seen), "Images are deslanted first.")
+        return _Noted(layers, places, _after(first, sample), "Images are deslanted first.")
     if first.kind == "channels":
-        return _Noted(layers, places, _after(first, seen), "Channels of the images are seen.")
+        return _Noted(layers, places, _after(first, sample), "Channels of the images are seen.")
     if first.kind == "family":
-        inner = first.family.pictures(seen)
-        return _OfUnits(layers, places, seen, inner) if len(layers) > 1 else inner
+        inner = first.family.pictures(sample)
+        return _OfUnits(layers, places, sample, inner) if len(layers) > 1 else inner
     last_templates = max(k for k, layer in enumerate(layers) if isinstance(layer, TemplateLayer))
     if any(layer.kind == "family" for layer in layers) or last_templates > 0:
-        return _Maps(layers, places, seen)
+        return _Maps(layers, places, sample)
     if len(layers) > 1:
         every = np.arange(int(np.prod(first.out_shape)))
-        return _OfUnits(layers, places, seen, _Chosen(first, every, seen))
-    return _Chosen(first, places, seen)
+        return _OfUnits(layers, places, sample, _Chosen(first, every, sample))
+    return _Chosen(first, places, sample)
 
 
-def _after(layer: Any, seen: Seen) -> Seen:
+def _after(layer: Any, sample: Sample) -> Sample:
     """Return what is seen after a layer that has no templates."""
-    raster = replace(seen, images=seen.inputs).raster
+    raster = replace(sample, images=sample.inputs).raster
     values = Forward([layer]).outputs(raster, 1)
     inputs = values.astype(np.uint8) if layer.keeps_bytes and raster.dtype == np.uint8 else values
     if layer.kind == "channels":
@@ -79,24 +79,26 @@ def _after(layer: Any, seen: Seen) -> Seen:
                 start=field.start - beside * field.stride,
                 side=field.side + field.stride * (pool - 1 + 2 * beside),
             )
-            for field in (seen.rows, seen.cols)
+            for field in (sample.rows, sample.cols)
         )
-        return replace(seen, inputs=inputs, rows=rows, cols=cols)
+        return replace(sample, inputs=inputs, rows=rows, cols=cols)
     # A shear moves pixels of a row together: what is seen of maps stays about where it was.
-    images = inputs.reshape(np.shape(seen.images)) if seen.inputs is seen.images else seen.images
-    shown = images if seen.inputs is seen.images else inputs
-    return replace(seen, images=images, inputs=shown)
+    images = (
+        inputs.reshape(np.shape(sample.images)) if sample.inputs is sample.images else sample.images
+    )
+    shown = images if sample.inputs is sample.images else inputs
+    return replace(sample, images=images, inputs=shown)
 
 
 class _Noted(Pictures):
     """The pictures of the layers after one without templates, and a note."""
 
-    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen, note: str) -> None:
-        self._inner = _pictures(layers[1:], places, seen)
+    def __init__(self, layers: list[Any], places: np.ndarray, sample: Sample, note: str) -> None:
+        self._inner = _pictures(layers[1:], places, sample)
         self._note = note
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        return [plate.with_note(self._note) for plate in self._inner.plates(numbers)]
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
+        return [panel.with_note(self._note) for panel in self._inner.panels(numbers)]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         return self._inner.tiles(feature)
@@ -105,13 +107,13 @@ class _Noted(Pictures):
 class TemplatePictures(Pictures):
     """What is drawn of a layer's templates."""
 
-    def __init__(self, layer: TemplateLayer, seen: Seen) -> None:
+    def __init__(self, layer: TemplateLayer, sample: Sample) -> None:
         self._layer = layer
-        self._seen = seen
-        raster = replace(seen, images=seen.inputs).raster
+        self._sample = sample
+        raster = replace(sample, images=sample.inputs).raster
         self._maxima, places = Forward([layer]).with_places(raster, 1)
         self._found = self._strongest(places)
-        self._responses = seen.through(layer.size, layer.pads)
+        self._responses = sample.through(layer.size, layer.pads)
 
     def _strongest(self, places: np.ndarray) -> Strongest:
         """Return the strongest responses, and the rows and columns of their positions."""
@@ -123,27 +125,27 @@ class TemplatePictures(Pictures):
         return Strongest(found.values, rows.reshape(begin.shape), columns.reshape(begin.shape))
 
     def _rows_of(self, template: int) -> tuple[Row, ...]:
-        if self._seen.draws_templates:
+        if self._sample.draws_templates:
             return (Row((template_tile(self._layer.templates[template]),)),)
         return strongest_rows(self._responses, self._found, template)
 
     @property
     def _drawn(self) -> str:
-        if not self._seen.draws_templates:
+        if not self._sample.draws_templates:
             return strongest_caption(self._responses)
         colors = self._layer.templates.shape[3] == 3
         return "Gray is zero." if colors else "Red is positive, blue negative."
 
     @property
     def _heading(self) -> str:
-        if self._seen.layer == 1:
+        if self._sample.layer == 1:
             return "The first features"
-        return f"Templates of layer {self._seen.layer}: the first features"
+        return f"Templates of layer {self._sample.layer}: the first features"
 
     @property
     def _order(self) -> str:
         order = "In the order in which they were chosen, under the numbers of their features."
-        if not self._seen.draws_templates:
+        if not self._sample.draws_templates:
             return f"{order} {self._drawn}"
         return f"{order} Templates: {self._drawn[0].lower()}{self._drawn[1:]}"
 
@@ -151,26 +153,26 @@ class TemplatePictures(Pictures):
 class _Maps(TemplatePictures):
     """Pictures of a layer of templates that others follow."""
 
-    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen) -> None:
-        super().__init__(layers[0], seen)
+    def __init__(self, layers: list[Any], places: np.ndarray, sample: Sample) -> None:
+        super().__init__(layers[0], sample)
         pool = int(np.sqrt(self._layer.cell_areas.max()))
-        after = seen.through(self._layer.templates.shape[1], self._layer.pads, pool)
-        later = replace(after, inputs=self._maxima, layer=seen.layer + 1)
+        after = sample.through(self._layer.templates.shape[1], self._layer.pads, pool)
+        later = replace(after, inputs=self._maxima, layer=sample.layer + 1)
         self._inner = _pictures(layers[1:], places, later)
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
         shown = range(min(SHOWN, len(self._layer.templates)))
         stacks = tuple(Stack(str(m + 1), self._rows_of(m)) for m in shown)
-        heading = f"Templates of layer {self._seen.layer}: maps"
-        plate = without_silent(Plate(heading, self._caption, stacks))
-        return [plate, *self._inner.plates(numbers)]
+        heading = f"Templates of layer {self._sample.layer}: maps"
+        panel = without_silent(Panel(heading, self._caption, stacks))
+        return [panel, *self._inner.panels(numbers)]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         return self._inner.tiles(feature)
 
     @property
     def _caption(self) -> str:
-        if not self._seen.draws_templates:
+        if not self._sample.draws_templates:
             return self._drawn
         area = int(self._layer.cell_areas.max())
         kept = f"the maximum of each cell of {area} positions is" if area > 1 else "they are"
@@ -180,15 +182,15 @@ class _Maps(TemplatePictures):
 class _Chosen(TemplatePictures):
     """Pictures of a last layer of templates: its features by template."""
 
-    def __init__(self, layer: TemplateLayer, places: np.ndarray, seen: Seen) -> None:
-        super().__init__(layer, seen)
+    def __init__(self, layer: TemplateLayer, places: np.ndarray, sample: Sample) -> None:
+        super().__init__(layer, sample)
         self._places = places
         self._template_of = places % len(layer.templates)
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
         templates = list(dict.fromkeys(self._template_of.tolist()))[:SHOWN]
         stacks = tuple(self._of_template(t, numbers) for t in templates)
-        return [without_silent(Plate(self._heading, self._caption, stacks))]
+        return [without_silent(Panel(self._heading, self._caption, stacks))]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         mask = self._layer.describe(int(self._places[feature]))["mask"]
@@ -215,28 +217,30 @@ class _Chosen(TemplatePictures):
 class _OfUnits(Pictures):
     """Pictures of units: the images that excite them, and their strongest inputs."""
 
-    def __init__(self, layers: list[Any], places: np.ndarray, seen: Seen, inner: Pictures) -> None:
-        self._seen = seen
+    def __init__(
+        self, layers: list[Any], places: np.ndarray, sample: Sample, inner: Pictures
+    ) -> None:
+        self._sample = sample
         self._inner = inner
         self._places = places
         self._units: UnitLayer = layers[-1]
-        raster = replace(seen, images=seen.inputs).raster
+        raster = replace(sample, images=sample.inputs).raster
         features = Forward(layers[:-1]).outputs(raster, 1).reshape(len(raster), -1)
         self._deviations = features.std(axis=0, dtype=np.float64)
         self._values = self._units.outputs(features)[:, places]
         self._in_use = np.flatnonzero((self._units.directions != 0).any(axis=0))
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
         inputs = range(1, self._units.directions.shape[1] + 1)
         shown = range(min(_UNITS, len(self._places)))
         stacks = tuple(Stack(str(numbers[j]), self._rows(j)) for j in shown)
-        return [*self._inner.plates(inputs), Plate("The first units", self._caption, stacks)]
+        return [*self._inner.panels(inputs), Panel("The first units", self._caption, stacks)]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         values = self._values[:, feature]
         best = np.argsort(-values, kind="stable")[:_IN_MEAN]
         best = best[values[best] > 0]
-        return (self._seen.mean(best),) if len(best) else ()
+        return (self._sample.mean(best),) if len(best) else ()
 
     def _rows(self, unit: int) -> tuple[Row, ...]:
         strengths = self._units.directions[self._places[unit]] * self._deviations
@@ -250,9 +254,9 @@ class _OfUnits(Pictures):
 
     @property
     def _caption(self) -> str:
-        n = len(self._seen.images)
+        n = len(self._sample.images)
         return (
-            f"Above: the mean of the {min(_IN_MEAN, n)} of {n} {self._seen.called} that excite a "
+            f"Above: the mean of the {min(_IN_MEAN, n)} of {n} {self._sample.called} that excite a "
             f"unit most. Below: its {_INPUTS} strongest inputs, features of the layer before, by "
             "number, with the weight times the standard deviation of the feature, relative to the "
             "largest."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from visionshare.generators.pictures import Pictures, Plate, Seen, Tile
+from visionshare.generators.pictures import Panel, Pictures, Sample, Tile
 
 if TYPE_CHECKING:
     from visionshare.generators.monomials.family import Monomials
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 __all__ = ["pictures"]
 
 
-def pictures(family: Monomials, seen: Seen) -> MonomialPictures:
+def pictures(family: Monomials, sample: Sample) -> MonomialPictures:
     """Return the pictures of the factors."""
-    return MonomialPictures(family, seen)
+    return MonomialPictures(family, sample)
 
 
 class MonomialPictures(Pictures):
     """The pictures of the factors, numbered as the family inside has them."""
 
-    def __init__(self, family: Monomials, seen: Seen) -> None:
+    def __init__(self, family: Monomials, sample: Sample) -> None:
         self._factors = family.factors_
         self._n = family.base_.n_features_
-        self._base = family.base_.pictures(seen)
+        self._base = family.base_.pictures(sample)
         self._products = any(len(factors) > 1 for factors in family.factors_)
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return the plates of the factors."""
-        plates = self._base.plates(range(1, self._n + 1))
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
+        """Return the panels of the factors."""
+        panels = self._base.panels(range(1, self._n + 1))
         note = "Products of these features are features, too."
-        return [plate.with_note(note) for plate in plates] if self._products else plates
+        return [panel.with_note(note) for panel in panels] if self._products else panels
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         """Return the tiles of all factors."""

@@ -9,6 +9,7 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.whole import quantized_taps
 
@@ -34,7 +35,7 @@ class _Tables(NamedTuple):
 def emit(family: PatchTemplates, writer: Writer) -> Unit:
     """Return the unit of chosen templates under their masks."""
     shape = family.image_shape_
-    height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+    height, width, channels = raster_shape(shape)
     q = family.patch_size
     pad_y, pad_x = family.pads_
     plain = _tables(family)

@@ -18,6 +18,7 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.contributions import clipped_boxes, seen_boxes
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import CONTRASTS
@@ -380,7 +381,7 @@ class PatchTemplates(FeatureFamily):
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
         shape = family.image_shape_
-        raster: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+        raster = raster_shape(shape)
         family._set_geometry(raster)
         family._whole_pool = state.get("whole_pool") is True
         family._adopt(arrays, raster[2])

@@ -12,6 +12,7 @@ from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.whole_numbers import WholeFeatures
 from visionshare.errors import InputError
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.patches.restricted import template_windows
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
     """Return the unit of chosen features, and the same in Python."""
     made = whole_patches(family, 8)
     shape = family.image_shape_
-    height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+    height, width, channels = raster_shape(shape)
     q = family.patch_size
     pad_y, pad_x = family.pads_
     # Positions beyond the last are computed with it, and not used.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.generators.pictures import Pictures, Plate, Seen, Tile
+from visionshare.generators.pictures import Panel, Pictures, Sample, Tile
 
 if TYPE_CHECKING:
     from visionshare.generators.union.family import UnionOfFamilies
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 __all__ = ["pictures"]
 
 
-def pictures(family: UnionOfFamilies, seen: Seen) -> UnionPictures:
+def pictures(family: UnionOfFamilies, sample: Sample) -> UnionPictures:
     """Return the pictures of all families."""
-    return UnionPictures(family, seen)
+    return UnionPictures(family, sample)
 
 
 class UnionPictures(Pictures):
     """The pictures of each family, with the numbers that its features have in the union."""
 
-    def __init__(self, family: UnionOfFamilies, seen: Seen) -> None:
+    def __init__(self, family: UnionOfFamilies, sample: Sample) -> None:
         self._part_of = family.part_
-        self._parts = [part.pictures(seen) for part in family.parts_]
+        self._parts = [part.pictures(sample) for part in family.parts_]
 
-    def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return the plates of the families, which say whose they are."""
-        plates = []
+    def panels(self, numbers: Sequence[int]) -> list[Panel]:
+        """Return the panels of the families, which say whose they are."""
+        panels = []
         for p, part in enumerate(self._parts):
-            drawn = part.plates([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
+            drawn = part.panels([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
             whose = f"family {p + 1} of {len(self._parts)}"
-            plates += [replace(plate, heading=f"{plate.heading}, {whose}") for plate in drawn]
-        return plates
+            panels += [replace(panel, heading=f"{panel.heading}, {whose}") for panel in drawn]
+        return panels
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         """Return what the feature's family draws of it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
+from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layers.layer import (
     PASSING,
     Fitted,
@@ -17,7 +18,6 @@ from visionshare.generators.layers.layer import (
     Layer,
     Selection,
     Shape,
-    raster_shape,
 )
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.registry import family_from_state

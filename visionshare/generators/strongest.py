@@ -51,11 +51,12 @@ def strongest_rows(sample: Sample, found: Strongest, template: int) -> tuple[Row
 def strongest_caption(sample: Sample) -> str:
     """Return what the rows of :func:`strongest_rows` are."""
     n = len(sample.images)
+    sees = f"{sample.rows.side}×{sample.cols.side}"
     return (
         "Templates of maps are no pictures; shown is what each responds to: above, the mean of "
         f"the {min(_IN_MEAN, n)} parts of {n} {sample.called} with the strongest responses, at "
-        f"most one of each image; below, the {_ALONE} strongest. A template sees {sample.rows.side}×"
-        f"{sample.cols.side} pixels; what is outside of an image is black."
+        f"most one of each image; below, the {_ALONE} strongest. A template sees {sees} pixels; "
+        "what is outside of an image is black."
     )
 
 

@@ -11,7 +11,7 @@ from benchmarks.measuring import Paired
 from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.patches.restricted import RestrictedPlan
-from visionshare.generators.patches.restricted_kernels import chosen_features_alone
+from visionshare.generators.patches.restricted_kernels import chosen_features
 from visionshare.generators.patches.tuning import TunableTemplates
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.machine.resources import thread_limit
@@ -34,8 +34,8 @@ def test_features_with_their_positions(paired: Paired) -> None:
 
     def plain() -> None:
         for _ in range(8):
-            chosen_features_alone(
-                images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, out, positions
+            chosen_features(
+                images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, 1, out, positions
             )
 
     with thread_limit(1):

@@ -19,6 +19,7 @@ __all__ = [
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
+_WIDE = 16
 # Images of one call of the kernel of many: sixteen of them, several times.
 _AT_ONCE = 64
 
@@ -180,12 +181,17 @@ class RestrictedPlan:
         strips, rectangle = _strips(windows, q, height * channels)
         y0, y1, x0, x1 = rectangles.T
         fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
-        self.tables = Tables(
+        tables = Tables(
             strips,
             np.column_stack([rectangle, members[:-1], members[1:]]),
             _pairs(rectangle),
             np.stack(fields, axis=1)[order],
-        ).packed()
+        )
+        self.tables = tables.packed()
+        # Images side by side are one strip.
+        tables.windows[:, 0] = 0
+        whole = np.array([[0, col_masks.shape[1] + q - 1, 0]])
+        self.tables_of_many = tables._replace(strips=whole).packed()
 
     def set_parameters(
         self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
@@ -209,26 +215,18 @@ class RestrictedPlan:
         return self._transform(images, n_jobs, positions), positions
 
     def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
-        from visionshare.generators.patches.restricted_kernels import chosen_features_alone
-        from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
+        from visionshare.generators.patches.restricted_kernels import chosen_features
 
         out = np.empty((len(images), self.n_features), np.float32)
+        parameters = self.taps, self.row_masks, self.col_masks
         if len(images) < _FEW:
-            chosen_features_alone(
-                images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
-            )
+            chosen_features(images, self.tables, *parameters, 1, out, positions)
             return out
 
         def block(start: int, stop: int) -> None:
-            chosen_features_side_by_side(
-                images[start:stop],
-                self.tables,
-                self.taps,
-                self.row_masks,
-                self.col_masks,
-                out[start:stop],
-                positions[start:stop],
-            )
+            part = slice(start, stop)
+            tables = self.tables_of_many
+            chosen_features(images[part], tables, *parameters, _WIDE, out[part], positions[part])
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out

@@ -1,4 +1,10 @@
-"""The kernel of chosen patch features of few images: what they need and no more."""
+"""The kernel of chosen patch features: what they need and no more, of one image or sixteen.
+
+Images lie side by side, innermost everywhere: of sixteen images every step is one over whole
+vectors. Of one image steps would be short, so that each window is read from a strip of the image as
+high as it is, and its rows are computed in one run, with what lies between them. A feature's bits
+are the same.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +18,23 @@ from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
 from visionshare.generators.patches.tables import Masks
 
-__all__ = ["chosen_features_alone"]
+__all__ = ["chosen_features"]
 
 
-class Strip(NamedTuple):
-    """Pixels of a strip from the first that a window reads, floats of a plane, and of a row."""
+class Planes(NamedTuple):
+    """Pixels from the first that a window reads, floats of a plane and of a row, and images."""
 
     pixels: np.ndarray
     plane: int
-    width: int
+    row: int
+    wide: int
+
+
+class Run(NamedTuple):
+    """Runs of responses that are computed together: how many, and floats of each."""
+
+    n: int
+    length: int
 
 
 class Window(NamedTuple):
@@ -28,47 +42,105 @@ class Window(NamedTuple):
 
     top: int
     left: int
-    width: int
+    row: int
+
+
+class Scratch(NamedTuple):
+    """Buffers of one block of images: maxima over rows, over all, and the columns of those."""
+
+    peaks: np.ndarray
+    best: np.ndarray
+    column: np.ndarray
 
 
 @njit(cache=True, nogil=True)
 def _copy_strips(
-    image: np.ndarray, strips: np.ndarray, pad_y: int, pad_x: int, height: int, out: np.ndarray
+    images: np.ndarray,
+    strips: np.ndarray,
+    margins: tuple[int, int],
+    height: int,
+    wide: int,
+    out: np.ndarray,
 ) -> None:
-    """Copy the padded image's vertical strips, each channel a plane, one after the other."""
-    H, W, channels = image.shape
-    unit = pixel_unit(image)
+    """Write vertical strips of padded images, channel by channel, into planes of zeros."""
+    images = borrowed(images)
+    out = borrowed(out)
+    n, H, W, channels = images.shape
+    unit = pixel_unit(images)
     for s in range(strips.shape[0]):
-        x0 = strips[s, 0]
+        # Column x of a strip is column x − shift of the image.
         width = strips[s, 1]
+        shift = margins[1] - strips[s, 0]
+        first = max(0, shift)
+        last = min(width, W + shift)
         for c in range(channels):
-            base = strips[s, 2] + c * height * width
-            for y in range(height):
-                v = y - pad_y
-                for x in range(width):
-                    u = x0 + x - pad_x
-                    inside = v >= 0 and v < H and u >= 0 and u < W
-                    value = np.float32(image[v, u, c]) * unit if inside else np.float32(0)
-                    out[base + y * width + x] = value
+            plane = strips[s, 2] + c * height * width
+            for v in range(H):
+                row = plane + (v + margins[0]) * width
+                for i in range(n):
+                    values = images[i, v, first - shift : last - shift, c]
+                    to = out[(row + first) * wide + i : (row + last) * wide : wide]
+                    for x in range(values.shape[0]):
+                        to[x] = np.float32(values[x]) * unit
 
 
+# A sum takes seven taps at a time, or four and the rest, always in this order. A slice for each tap:
+# indices that begin with 0 are never negative, which makes vectors possible.
 @njit(cache=True, nogil=True)
-def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
+def _add_four(pixels: np.ndarray, wide: int, taps: np.ndarray, out: np.ndarray) -> None:
     """Add four neighboring taps of a template at every position."""
     w0 = taps[0]
     w1 = taps[1]
     w2 = taps[2]
     w3 = taps[3]
+    one = pixels[wide:]
+    two = pixels[2 * wide :]
+    three = pixels[3 * wide :]
     for i in range(out.shape[0]):
-        out[i] += (w0 * pixels[i] + w1 * pixels[i + 1]) + (w2 * pixels[i + 2] + w3 * pixels[i + 3])
+        a = pixels[i]
+        b = one[i]
+        c = two[i]
+        d = three[i]
+        out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
 
 
 @njit(cache=True, nogil=True)
-def _add_taps_of_two(
-    pixels: np.ndarray, taps: np.ndarray, others: np.ndarray, out: np.ndarray, other: np.ndarray
+def _add_seven(pixels: np.ndarray, wide: int, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add seven neighboring taps of a template at every position."""
+    w0 = taps[0]
+    w1 = taps[1]
+    w2 = taps[2]
+    w3 = taps[3]
+    w4 = taps[4]
+    w5 = taps[5]
+    w6 = taps[6]
+    one = pixels[wide:]
+    two = pixels[2 * wide :]
+    three = pixels[3 * wide :]
+    four = pixels[4 * wide :]
+    five = pixels[5 * wide :]
+    six = pixels[6 * wide :]
+    for i in range(out.shape[0]):
+        a = pixels[i]
+        b = one[i]
+        c = two[i]
+        d = three[i]
+        e = four[i]
+        f = five[i]
+        g = six[i]
+        out[i] = (out[i] + ((w0 * a + w1 * b) + (w2 * c + w3 * d))) + ((w4 * e + w5 * f) + w6 * g)
+
+
+@njit(cache=True, nogil=True)
+def _add_four_of_two(
+    pixels: np.ndarray,
+    wide: int,
+    taps: np.ndarray,
+    others: np.ndarray,
+    out: np.ndarray,
+    other: np.ndarray,
 ) -> None:
     """Add four neighboring taps of each of two templates at every position."""
-    # Pixels are read once for both: reading them is what a template alone waits for.
     w0 = taps[0]
     w1 = taps[1]
     w2 = taps[2]
@@ -77,54 +149,147 @@ def _add_taps_of_two(
     v1 = others[1]
     v2 = others[2]
     v3 = others[3]
+    one = pixels[wide:]
+    two = pixels[2 * wide :]
+    three = pixels[3 * wide :]
     for i in range(out.shape[0]):
         a = pixels[i]
-        b = pixels[i + 1]
-        c = pixels[i + 2]
-        d = pixels[i + 3]
+        b = one[i]
+        c = two[i]
+        d = three[i]
         out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
         other[i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
 
 
 @njit(cache=True, nogil=True)
-def _respond(
-    strip: Strip, taps: np.ndarray, t: int, u: int, first: np.ndarray, second: np.ndarray
+def _add_seven_of_two(
+    pixels: np.ndarray,
+    wide: int,
+    taps: np.ndarray,
+    others: np.ndarray,
+    out: np.ndarray,
+    other: np.ndarray,
 ) -> None:
-    """Write the responses of template t, and of u where that is not −1, on one window."""
-    pixels = borrowed(strip.pixels)
-    taps = borrowed(taps)
-    first[:] = np.float32(0)
-    second[:] = np.float32(0)
-    for c in range(taps.shape[1]):
-        for dy in range(taps.shape[2]):
-            row = c * strip.plane + dy * strip.width
-            for dx in range(0, taps.shape[3], 4):
-                weights = taps[t, c, dy, dx : dx + 4]
-                if u < 0:
-                    _add_taps(pixels[row + dx :], weights, first)
-                else:
-                    other = taps[u, c, dy, dx : dx + 4]
-                    _add_taps_of_two(pixels[row + dx :], weights, other, first, second)
+    """Add seven neighboring taps of each of two templates at every position."""
+    w0 = taps[0]
+    w1 = taps[1]
+    w2 = taps[2]
+    w3 = taps[3]
+    w4 = taps[4]
+    w5 = taps[5]
+    w6 = taps[6]
+    v0 = others[0]
+    v1 = others[1]
+    v2 = others[2]
+    v3 = others[3]
+    v4 = others[4]
+    v5 = others[5]
+    v6 = others[6]
+    one = pixels[wide:]
+    two = pixels[2 * wide :]
+    three = pixels[3 * wide :]
+    four = pixels[4 * wide :]
+    five = pixels[5 * wide :]
+    six = pixels[6 * wide :]
+    for i in range(out.shape[0]):
+        a = pixels[i]
+        b = one[i]
+        c = two[i]
+        d = three[i]
+        e = four[i]
+        f = five[i]
+        g = six[i]
+        out[i] = (out[i] + ((w0 * a + w1 * b) + (w2 * c + w3 * d))) + ((w4 * e + w5 * f) + w6 * g)
+        u = other[i] + ((v0 * a + v1 * b) + (v2 * c + v3 * d))
+        other[i] = u + ((v4 * e + v5 * f) + v6 * g)
 
 
 @njit(cache=True, nogil=True)
-def _position(
-    best: np.float32,
-    peak: np.ndarray,
-    col_mask: np.ndarray,
-    response: np.ndarray,
-    row_mask: np.ndarray,
-    width: int,
-) -> int:
-    """Return row · width + column of the first position whose weighted response is the maximum."""
-    # −1 where no response is above zero. The products are those that the maximum is of.
-    if best <= 0:
-        return -1
-    for x in range(peak.shape[0]):
-        if peak[x] * col_mask[x] == best:
-            for y in range(row_mask.shape[0]):
-                if response[y * width + x] * row_mask[y] == peak[x]:
-                    return y * width + x
+def _add_row(pixels: np.ndarray, wide: int, q: int, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add a row of a template's taps at neighboring positions."""
+    dx = 0
+    while dx < q:
+        if 4 < q - dx <= 7:
+            _add_seven(pixels[dx * wide :], wide, taps[dx:], out)
+            return
+        _add_four(pixels[dx * wide :], wide, taps[dx:], out)
+        dx += 4
+
+
+@njit(cache=True, nogil=True)
+def _add_row_of_two(
+    pixels: np.ndarray,
+    wide: int,
+    q: int,
+    taps: np.ndarray,
+    others: np.ndarray,
+    out: np.ndarray,
+    other: np.ndarray,
+) -> None:
+    """Add a row of taps of each of two templates: pixels are read once for both."""
+    dx = 0
+    while dx < q:
+        if 4 < q - dx <= 7:
+            _add_seven_of_two(pixels[dx * wide :], wide, taps[dx:], others[dx:], out, other)
+            return
+        _add_four_of_two(pixels[dx * wide :], wide, taps[dx:], others[dx:], out, other)
+        dx += 4
+
+
+@njit(cache=True, nogil=True)
+def _respond(
+    planes: Planes,
+    taps: np.ndarray,
+    t: int,
+    u: int,
+    run: Run,
+    first: np.ndarray,
+    second: np.ndarray,
+) -> None:
+    """Write the responses of template t, and of u where that is not −1, on a window."""
+    q = taps.shape[2]
+    pixels = borrowed(planes.pixels)
+    taps = borrowed(taps)
+    first = borrowed(first)
+    second = borrowed(second)
+    first[: run.n * run.length] = np.float32(0)
+    second[: run.n * run.length] = np.float32(0)
+    for y in range(run.n):
+        one = first[y * run.length : (y + 1) * run.length]
+        two = second[y * run.length : (y + 1) * run.length]
+        for c in range(taps.shape[1]):
+            for dy in range(q):
+                start = pixels[c * planes.plane + (y + dy) * planes.row :]
+                if u < 0:
+                    _add_row(start, planes.wide, q, taps[t, c, dy], one)
+                else:
+                    others = taps[u, c, dy]
+                    _add_row_of_two(start, planes.wide, q, taps[t, c, dy], others, one, two)
+
+
+@njit(cache=True, nogil=True)
+def _highest(peak: np.ndarray, col_mask: np.ndarray, best: np.ndarray, column: np.ndarray) -> None:
+    """Write the maximum over columns of peak × mask, and the first column that has it."""
+    wide = best.shape[0]
+    for i in range(wide):
+        best[i] = np.float32(0)
+        column[i] = -1
+    for x in range(col_mask.shape[0]):
+        values = peak[x * wide : (x + 1) * wide]
+        weight = col_mask[x]
+        for i in range(wide):
+            v = values[i] * weight
+            above = v > best[i]
+            best[i] = v if above else best[i]
+            column[i] = x if above else column[i]
+
+
+@njit(cache=True, nogil=True)
+def _first_row(response: np.ndarray, size: int, row_mask: np.ndarray, peak: np.float32) -> int:
+    """Return the first row whose weighted response, every ``size`` floats one, is the maximum."""
+    for y in range(row_mask.shape[0]):
+        if response[y * size] * row_mask[y] == peak:
+            return y
     return -1
 
 
@@ -134,17 +299,20 @@ def _pool(
     window: Window,
     features: np.ndarray,
     masks: Masks,
-    profile: np.ndarray,
+    scratch: Scratch,
     out: np.ndarray,
     maxima: np.ndarray,
 ) -> None:
     """Write the features of one template's response on a window."""
     response = borrowed(response)
     features = borrowed(features)
-    profile = borrowed(profile)
+    peaks = borrowed(scratch.peaks)
     rows = borrowed(masks.rows)
     cols = borrowed(masks.cols)
-    width = window.width
+    size = window.row
+    wide = scratch.best.shape[0]
+    best = borrowed(scratch.best)
+    column = borrowed(scratch.column)
     for f in range(features.shape[0]):
         a = features[f, 0]
         top = features[f, 1]
@@ -152,89 +320,109 @@ def _pool(
         b = features[f, 3]
         left = features[f, 4]
         right = features[f, 5]
-        peak = profile[: right - left]
+        name = features[f, 6]
+        peak = peaks[: (right - left) * wide]
         peak[:] = np.float32(0)
-        start = (top - window.top) * width + left - window.left
-        offset = start
+        begin = (top - window.top) * size + (left - window.left) * wide
+        offset = begin
         y = top
         while y + 4 <= end:
-            # Four rows a pass: the maxima so far are read and written once for all.
             w = rows[a, y : y + 4]
-            raise_to_rows(response[offset:], width, w[0], w[1], w[2], w[3], peak)
-            offset = offset + 4 * width
+            raise_to_rows(response[offset:], size, w[0], w[1], w[2], w[3], peak)
+            offset = offset + 4 * size
             y = y + 4
         for row in range(y, end):
-            raise_to(response[offset : offset + right - left], rows[a, row], peak)
-            offset += width
-        best = np.float32(0)
-        for x in range(right - left):
-            v = peak[x] * cols[b, left + x]
-            best = v if v > best else best
-        out[features[f, 6]] = best
-        if maxima.size:
-            index = _position(
-                best, peak, cols[b, left:right], response[start:], rows[a, top:end], width
-            )
-            position = (top + index // width) * cols.shape[1] + left + index % width
-            maxima[features[f, 6]] = position if index >= 0 else -1
+            raise_to(response[offset : offset + peak.shape[0]], rows[a, row], peak)
+            offset += size
+        _highest(peak, cols[b, left:right], best, column)
+        for i in range(out.shape[0]):
+            out[i, name] = best[i]
+        for i in range(maxima.shape[0]):
+            maxima[i, name] = -1
+            if column[i] >= 0:
+                offset = column[i] * wide + i
+                first_row = _first_row(
+                    response[begin + offset :], size, rows[a, top:end], peak[offset]
+                )
+                position = (top + first_row) * cols.shape[1] + left + column[i]
+                maxima[i, name] = position
 
 
 @njit(cache=True, nogil=True)
-def chosen_features_alone(
+def _evaluate_block(
+    images: np.ndarray,
+    packed: np.ndarray,
+    taps: np.ndarray,
+    masks: Masks,
+    wide: int,
+    out: np.ndarray,
+    maxima: np.ndarray,
+) -> None:
+    """Write the chosen features of up to ``wide`` images."""
+    strips, windows, pairs, features = unpacked(packed)
+    _, channels, q, n_taps = taps.shape
+    rows = masks.rows.shape[1]
+    cols = masks.cols.shape[1]
+    height = rows + q - 1
+    margins = margin(images.shape[1], rows, q), margin(images.shape[2], cols, q)
+    # Taps filled up with zeros read a little past the last pixel.
+    pixels = np.zeros((strips[:, 1].sum() * height * channels + n_taps) * wide, np.float32)
+    _copy_strips(images, strips, margins, height, wide, pixels)
+    largest = 0
+    for t in range(windows.shape[0]):
+        columns = windows[t, 4] if wide > 1 else strips[windows[t, 0], 1]
+        largest = max(largest, windows[t, 2] * columns * wide)
+    one = np.empty(largest, np.float32)
+    two = np.empty(largest, np.float32)
+    scratch = Scratch(
+        np.empty(cols * wide, np.float32), np.empty(wide, np.float32), np.empty(wide, np.int32)
+    )
+    for pair in range(pairs.shape[0]):
+        t = pairs[pair, 0]
+        u = pairs[pair, 1]
+        strip = windows[t, 0]
+        y0 = windows[t, 1]
+        n_rows = windows[t, 2]
+        x0 = windows[t, 3]
+        width = strips[strip, 1]
+        start = strips[strip, 2] + y0 * width + x0 - strips[strip, 0]
+        planes = Planes(pixels[start * wide :], height * width * wide, width * wide, wide)
+        if wide > 1:
+            line = windows[t, 4] * wide
+            run = Run(n_rows, line)
+        else:
+            line = width
+            run = Run(1, (n_rows - 1) * width + windows[t, 4])
+        _respond(planes, taps, t, u, run, one, two)
+        window = Window(y0, x0, line)
+        for k in range(2):
+            w = pairs[pair, k]
+            if w >= 0:
+                served = features[windows[w, 5] : windows[w, 6]]
+                _pool(one if k == 0 else two, window, served, masks, scratch, out, maxima)
+
+
+@njit(cache=True, nogil=True)
+def chosen_features(
     images: np.ndarray,
     packed: np.ndarray,
     taps: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
+    wide: int,
     out: np.ndarray,
     maxima: np.ndarray,
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach."""
-    # One thread: for a single image another has nothing to do, and on a busy machine is waited
-    # for.
     # images: (n, H, W, C), uint8 or float32
+    # packed: the tables for ``wide`` images side by side
     # taps: (n_windows, C, q, n_taps), float32
     # row_masks, col_masks: (n_masks, rows) and (n_masks, cols), float32
+    # wide: images side by side, 1 or 16
     # out: (n, n_features), float32
     # maxima: (n, n_features), int32, or (0, 0)
-    nowhere = np.empty(0, np.int32)
-    strips, windows, pairs, features = unpacked(packed)
-    masks = Masks(row_masks, col_masks)
-    channels = taps.shape[1]
-    q = taps.shape[2]
-    height = row_masks.shape[1] + q - 1
-    pad_y = margin(images.shape[1], row_masks.shape[1], q)
-    pad_x = margin(images.shape[2], col_masks.shape[1], q)
-    # Four taps at a time read a little past the last strip's end.
-    scratch = strips[:, 1].sum() * height * channels + taps.shape[3]
-    for i in range(images.shape[0]):
-        pixels = np.zeros(scratch, np.float32)
-        one = np.empty(scratch, np.float32)
-        two = np.empty(scratch, np.float32)
-        profile = np.empty(col_masks.shape[1], np.float32)
-        _copy_strips(images[i], strips, pad_y, pad_x, height, pixels)
-        positions = maxima[i] if maxima.size else nowhere
-        for pair in range(pairs.shape[0]):
-            t = pairs[pair, 0]
-            u = pairs[pair, 1]
-            number = windows[t, 0]
-            y0 = windows[t, 1]
-            n_rows = windows[t, 2]
-            x0 = windows[t, 3]
-            width = strips[number, 1]
-            size = (n_rows - 1) * width + width - q + 1
-            strip = Strip(pixels[strips[number, 2] + y0 * width :], height * width, width)
-            _respond(strip, taps, t, u, one[:size], two[:size])
-            for k in range(2):
-                w = pairs[pair, k]
-                if w >= 0:
-                    served = features[windows[w, 5] : windows[w, 6]]
-                    _pool(
-                        one if k == 0 else two,
-                        Window(y0, x0, width),
-                        served,
-                        masks,
-                        profile,
-                        out[i],
-                        positions,
-                    )
+    for start in range(0, images.shape[0], wide):
+        end = min(start + wide, images.shape[0])
+        positions = maxima[start:end] if maxima.size else maxima
+        masks = Masks(row_masks, col_masks)
+        _evaluate_block(images[start:end], packed, taps, masks, wide, out[start:end], positions)

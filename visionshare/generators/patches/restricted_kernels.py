@@ -84,8 +84,8 @@ def _copy_strips(
                         to[x] = np.float32(values[x]) * unit
 
 
-# A sum takes seven taps at a time, or four and the rest, always in this order. A slice for each tap:
-# indices that begin with 0 are never negative, which makes vectors possible.
+# A sum takes seven taps at a time, or four and the rest, in this order. Each tap has a slice:
+# indices that begin with 0 are never negative, and loops become vectors.
 @njit(cache=True, nogil=True)
 def _add_four(pixels: np.ndarray, wide: int, taps: np.ndarray, out: np.ndarray) -> None:
     """Add four neighboring taps of a template at every position."""

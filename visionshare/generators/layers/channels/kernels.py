@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.generators.layers.channels.formulas import Formulas
-from visionshare.generators.layers.channels.planes import channels_of
+from visionshare.generators.layers.channels.planes import CellMeans, channels_of
 from visionshare.generators.layers.steps import kernel
 
 __all__ = ["HEADER", "forward"]
@@ -47,4 +47,4 @@ def forward(
     factor = np.float32((1.0 if window else scale) / pool**2)
     image = x.reshape((height, width, n_values))
     maps = out.reshape((ints[3], ints[4], n_maps))
-    channels_of(image, formulas, window, epsilon, pool, factor, maps)
+    channels_of(image, formulas, CellMeans(window, epsilon, pool, factor), maps)

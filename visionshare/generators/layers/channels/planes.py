@@ -7,12 +7,25 @@ multiplication: until then colors and derivatives are exact.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from visionshare.generators.layers.channels.formulas import Formulas
 
-__all__ = ["channels_of"]
+__all__ = ["CellMeans", "channels_of"]
+
+
+class CellMeans(NamedTuple):
+    """How maps are normalized and pooled."""
+
+    #: Side of the windows; 0 stands for no normalization.
+    window: int
+    epsilon: np.float32
+    #: Side of a cell, and what its sum is multiplied with.
+    pool: int
+    factor: np.float32
 
 
 @njit(cache=True, nogil=True)
@@ -163,10 +176,9 @@ def _divided(plane: np.ndarray, by: np.ndarray, epsilon: np.float32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _pooled(
-    plane: np.ndarray, pool: int, factor: np.float32, line: np.ndarray, out: np.ndarray
-) -> None:
+def _pooled(plane: np.ndarray, cells: CellMeans, line: np.ndarray, out: np.ndarray) -> None:
     """Write sums over cells times a factor to ``out`` (rows, columns)."""
+    pool = cells.pool
     for y in range(len(out)):
         line[:] = plane[y * pool]
         for dy in range(1, pool):
@@ -177,42 +189,28 @@ def _pooled(
             total = line[x * pool]
             for dx in range(1, pool):
                 total += line[x * pool + dx]
-            out[y, x] = total * factor
+            out[y, x] = total * cells.factor
 
 
 @njit(cache=True, nogil=True)
-def _of_colors(
-    planes: np.ndarray,
-    formulas: Formulas,
-    window: int,
-    epsilon: np.float32,
-    pool: int,
-    factor: np.float32,
-    out: np.ndarray,
-) -> None:
+def _of_colors(planes: np.ndarray, formulas: Formulas, cells: CellMeans, out: np.ndarray) -> None:
     H = planes.shape[1] - 2
     W = planes.shape[2] - 2
     plane = np.empty((H, W), np.float32)
     line = np.empty(W, np.float32)
     means = np.empty((H, W), np.float32)
     squares = np.empty((H, W), np.float32)
-    columns = np.empty(W + window, np.float32)
+    columns = np.empty(W + cells.window, np.float32)
     for k in range(len(formulas.colors)):
         _color(planes, formulas.colors[k], plane)
-        if window:
-            _contrast(plane, window, epsilon, columns, means, squares)
-        _pooled(plane, pool, factor, line, out[..., formulas.color_maps[k]])
+        if cells.window:
+            _contrast(plane, cells.window, cells.epsilon, columns, means, squares)
+        _pooled(plane, cells, line, out[..., formulas.color_maps[k]])
 
 
 @njit(cache=True, nogil=True)
 def _of_gradients(
-    planes: np.ndarray,
-    formulas: Formulas,
-    window: int,
-    epsilon: np.float32,
-    pool: int,
-    factor: np.float32,
-    out: np.ndarray,
+    planes: np.ndarray, formulas: Formulas, cells: CellMeans, out: np.ndarray
 ) -> None:
     H = planes.shape[1] - 2
     W = planes.shape[2] - 2
@@ -223,33 +221,24 @@ def _of_gradients(
     plane = np.empty((H, W), np.float32)
     line = np.empty(W, np.float32)
     _gradients(planes, along, down, size)
-    if window:
-        _means(size, window, np.empty(W + window, np.float32), means)
+    if cells.window:
+        _means(size, cells.window, np.empty(W + cells.window, np.float32), means)
     for k in range(len(formulas.orientations)):
         _orientation(along, down, formulas.orientations[k], plane)
-        if window:
-            _divided(plane, means, epsilon)
-        _pooled(plane, pool, factor, line, out[..., formulas.orientation_map + k])
+        if cells.window:
+            _divided(plane, means, cells.epsilon)
+        _pooled(plane, cells, line, out[..., formulas.orientation_map + k])
     if formulas.magnitude_map >= 0:
-        if window:
-            _divided(size, means, epsilon)
-        _pooled(size, pool, factor, line, out[..., formulas.magnitude_map])
+        if cells.window:
+            _divided(size, means, cells.epsilon)
+        _pooled(size, cells, line, out[..., formulas.magnitude_map])
 
 
 @njit(cache=True, nogil=True)
-def channels_of(
-    image: np.ndarray,
-    formulas: Formulas,
-    window: int,
-    epsilon: np.float32,
-    pool: int,
-    factor: np.float32,
-    out: np.ndarray,
-) -> None:
+def channels_of(image: np.ndarray, formulas: Formulas, cells: CellMeans, out: np.ndarray) -> None:
     """Write the channels of an image (H, W, C), float32, to ``out`` (h, w, n_maps)."""
-    # Windows of 0 stand for no normalization; `factor` multiplies sums over cells.
     planes = _planes(image)
     if len(formulas.colors):
-        _of_colors(planes, formulas, window, epsilon, pool, factor, out)
+        _of_colors(planes, formulas, cells, out)
     if formulas.magnitude_map >= 0 or len(formulas.orientations):
-        _of_gradients(planes, formulas, window, epsilon, pool, factor, out)
+        _of_gradients(planes, formulas, cells, out)

@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
 from visionshare.generators.layers.layer import pixel_unit
-from visionshare.generators.layers.templates.moving import MovingTemplates
+from visionshare.generators.layers.templates.moving import GradientSums, MovingTemplates
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
@@ -23,13 +23,7 @@ class MovingDepthwise(MovingTemplates):
     _fitted: DepthwiseLayer
 
     def _add_gradients(
-        self,
-        inputs: np.ndarray,
-        places: np.ndarray,
-        slopes: np.ndarray,
-        of_templates: np.ndarray,
-        of_biases: np.ndarray,
-        of_inputs: np.ndarray,
+        self, inputs: np.ndarray, places: np.ndarray, slopes: np.ndarray, sums: GradientSums
     ) -> None:
         from visionshare.generators.layers.depthwise.kernels import depthwise_backward
 
@@ -37,9 +31,7 @@ class MovingDepthwise(MovingTemplates):
         images = np.ascontiguousarray(inputs)
         ints = self._fitted.code.ints
         unit = pixel_unit(inputs)
-        depthwise_backward(
-            images, unit, ints, taps, places, slopes, of_templates, of_biases, of_inputs
-        )
+        depthwise_backward(images, unit, ints, taps, places, slopes, *sums)
 
     def _rounded_parameters(self, bits: Bits, exponents: np.ndarray) -> WholeNumbers:
         of_sources = np.resize(exponents, self._fitted.in_shape[2])[self._fitted.sources]

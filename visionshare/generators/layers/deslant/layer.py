@@ -12,19 +12,16 @@ from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 
-__all__ = ["MACS_PER_VALUE", "Deslant", "DeslantLayer"]
+__all__ = ["MACS_PER_VALUE", "Deslant", "DeslantLayer", "Sheared"]
 
 #: Sums of a row's values and of their moments, and the two pixels that each one is made of.
 MACS_PER_VALUE = 4
 
 
-@dataclass(frozen=True, eq=False)
-class DeslantLayer(Fitted):
-    """Images whose rows are moved so that their slant goes."""
+class Sheared(Fitted):
+    """Images whose rows are moved so that their slant goes, in floats or in fixed point."""
 
-    kind: ClassVar[str] = "deslant"
     integer_rank: ClassVar[int | None] = 0
-    keeps_bytes: ClassVar[bool] = True
     in_shape: Shape
 
     @property
@@ -40,6 +37,22 @@ class DeslantLayer(Fitted):
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""
         return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.float32), 0)
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
+    ) -> Any:
+        """Return the layer."""
+        return cls(in_shape)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True, eq=False)
+class DeslantLayer(Sheared):
+    """Images whose rows are moved so that their slant goes."""
+
+    kind: ClassVar[str] = "deslant"
+    keeps_bytes: ClassVar[bool] = True
+    in_shape: Shape
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return the smallest boxes of the image that hold the sheared ones."""
@@ -57,13 +70,6 @@ class DeslantLayer(Fitted):
     def describe(self, output: int) -> dict[str, Any]:
         """Return the pixel."""
         return {"kind": "deslanted pixel", "pixel": np.unravel_index(int(output), self.in_shape)}
-
-    @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> DeslantLayer:
-        """Return the layer."""
-        return cls(in_shape)
 
 
 class Deslant(Layer):

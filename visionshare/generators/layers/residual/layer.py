@@ -48,6 +48,11 @@ class ResidualLayer(TemplateLayer):
         """Where in a flattened input the value is that each output is added to, int64."""
         return residual_places(self)
 
+    @property
+    def templates_code(self) -> LayerCode:
+        """The part of the code that templates and cells are: it comes after the sums."""
+        return self.code._replace(ints=self.code.ints[len(self.middles) + 1 :])
+
     @cached_property
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""

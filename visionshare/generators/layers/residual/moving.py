@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.layer import Gradients, pixel_unit
+from visionshare.generators.layers.layer import Gradients
 from visionshare.generators.layers.residual.integers import LARGEST_LIFT, IntegerResidual
 from visionshare.generators.layers.templates.moving import MovingTemplates
 
@@ -42,28 +41,6 @@ class MovingResidual(MovingTemplates):
             flat = of_inputs.reshape(len(inputs), -1)
             flat[:, self._fitted.middles] += slopes.reshape(len(inputs), -1)
         return own, of_inputs
-
-    def _add_gradients(
-        self,
-        inputs: np.ndarray,
-        places: np.ndarray,
-        slopes: np.ndarray,
-        of_templates: np.ndarray,
-        of_biases: np.ndarray,
-        of_inputs: np.ndarray,
-    ) -> None:
-        from visionshare.generators.layers.templates.kernels import (
-            image_gradients,
-            template_gradients,
-        )
-
-        # The code of the templates comes after that of the sum.
-        ints = self._fitted.code.ints[len(self._fitted.middles) + 1 :]
-        unit = pixel_unit(inputs)
-        template_gradients(as_lines(inputs), unit, ints, places, slopes, of_templates, of_biases)
-        if len(of_inputs):
-            templates = as_lines(self._fitted.templates)
-            image_gradients(templates, ints, places, slopes, as_lines(of_inputs))
 
     def _rounded_parameters(self, bits: Bits, exponents: np.ndarray) -> WholeNumbers:
         numbers = super()._rounded_parameters(bits, exponents)

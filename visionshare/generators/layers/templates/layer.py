@@ -81,6 +81,11 @@ class TemplateLayer(CellTemplates):
         """Return the layer with its templates multiplied."""
         return replace(self, templates=np.asarray(self.templates * np.float32(factor), np.float32))
 
+    @property
+    def templates_code(self) -> LayerCode:
+        """The part of the code that templates and cells are."""
+        return self.code
+
     @cached_property
     def code(self) -> LayerCode:
         """The layer as compiled functions read it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from visionshare.machine.resources import run_blocks, single_threaded_blas
 if TYPE_CHECKING:
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["MovingTemplates", "moving"]
+__all__ = ["GradientSums", "MovingTemplates", "moving"]
+
+
+class GradientSums(NamedTuple):
+    """Where the gradients of a block of images are added; no inputs where none are asked for."""
+
+    templates: np.ndarray
+    biases: np.ndarray
+    inputs: np.ndarray
 
 
 class MovingTemplates(Moving):
@@ -79,8 +87,9 @@ class MovingTemplates(Moving):
 
         def block(start: int, stop: int) -> None:
             part = slice(start, stop)
-            sums = of_templates[start // AT_ONCE], of_biases[start // AT_ONCE]
-            self._add_gradients(inputs[part], places[part], slopes[part], *sums, of_inputs[part])
+            number = start // AT_ONCE
+            sums = GradientSums(of_templates[number], of_biases[number], of_inputs[part])
+            self._add_gradients(inputs[part], places[part], slopes[part], sums)
 
         # Blocks run on threads of their own; products on several would have other bits.
         with single_threaded_blas():
@@ -89,26 +98,21 @@ class MovingTemplates(Moving):
         return [total, of_biases.sum(axis=0)], of_inputs if below else None
 
     def _add_gradients(
-        self,
-        inputs: np.ndarray,
-        places: np.ndarray,
-        slopes: np.ndarray,
-        of_templates: np.ndarray,
-        of_biases: np.ndarray,
-        of_inputs: np.ndarray,
+        self, inputs: np.ndarray, places: np.ndarray, slopes: np.ndarray, sums: GradientSums
     ) -> None:
-        """Add the gradients of a block of images; those in the inputs where there is room."""
+        """Add the gradients of a block of images."""
         from visionshare.generators.layers.templates.kernels import (
             image_gradients,
             template_gradients,
         )
 
-        ints = self._fitted.code.ints
+        ints = self._fitted.templates_code.ints
+        images = as_lines(inputs)
         unit = pixel_unit(inputs)
-        template_gradients(as_lines(inputs), unit, ints, places, slopes, of_templates, of_biases)
-        if len(of_inputs):
+        template_gradients(images, unit, ints, places, slopes, sums.templates, sums.biases)
+        if len(sums.inputs):
             templates = as_lines(self._fitted.templates)
-            image_gradients(templates, ints, places, slopes, as_lines(of_inputs))
+            image_gradients(templates, ints, places, slopes, as_lines(sums.inputs))
 
     def quantize(
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int

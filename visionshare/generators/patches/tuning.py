@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import as_lines
+from visionshare.generators.layers.layer import pixel_unit
 from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.machine.resources import run_blocks
 
@@ -47,7 +48,7 @@ class TunableTemplates:
         self._plan = RestrictedPlan(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
         order = np.argsort(template, kind="stable")
-        self._features = np.column_stack([order, copy.layout_[order, 1:]])
+        self._order = order
         self._starts = np.searchsorted(template[order], np.arange(len(copy.templates_) + 1))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +65,9 @@ class TunableTemplates:
         n_jobs: int = 1,
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if, float32."""
-        from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
+        from visionshare.generators.layers.templates.kernels import template_gradients
+        from visionshare.generators.layers.templates.tables import canvas_table
+        from visionshare.generators.patches.tuning_kernels import mask_gradients, places_and_slopes
 
         family = self._family
         raster = check_images(images, self._family.image_shape_)
@@ -72,21 +75,25 @@ class TunableTemplates:
         blocks = -(-len(raster) // _AT_ONCE)
         G = np.asarray(G, np.float32)
         n_templates, q, _, channels = family.templates_.shape
-        templates = np.empty((blocks, n_templates, q, q * channels), np.float32)
+        ints = canvas_table(raster.shape[1:], family.pads_)
+        templates = np.zeros((blocks, n_templates, q, q * channels), np.float32)
         of_masks = [np.zeros((blocks, *logs.shape), np.float32) for logs in self.parameters[1:]]
 
         def block(start: int, stop: int) -> None:
             part = slice(start, stop)
             number = start // _AT_ONCE
+            masks = family.row_masks_, family.col_masks_
+            places, slopes = places_and_slopes(seen[part], G[part], *masks, q, channels)
             template_gradients(
                 lines[part],
-                seen[part],
-                G[part],
-                self._features,
+                pixel_unit(raster),
+                ints,
+                self._order,
                 self._starts,
-                family.row_masks_,
-                family.col_masks_,
+                places,
+                slopes,
                 templates[number],
+                np.zeros(n_templates, np.float32),
             )
             of_block = [masks[number] for masks in of_masks]
             mask_gradients(values[part], seen[part], G[part], *of_block)

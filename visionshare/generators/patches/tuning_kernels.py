@@ -5,27 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.responses import (
-    Canvas,
-    aligned,
     canvas_of,
     cut_out,
-    draw,
 )
-from visionshare.generators.layers.templates.sums import (
-    Entries,
-    Rows,
-    add_together,
-    empty_entries,
-    filled,
-)
-from visionshare.generators.patches.record_kernels import margin, pixel_unit
+from visionshare.generators.patches.record_kernels import margin
 
-__all__ = ["add_templates", "mask_gradients", "template_gradients"]
-
-# Floats of images whose patches are summed together: they stay in the first cache.
-CACHED = 6144
+__all__ = ["add_templates", "mask_gradients", "places_and_slopes"]
 
 
 @njit(cache=True, nogil=True)
@@ -39,96 +25,32 @@ def _position_starts(rows: int, columns: int, line: int, channels: int) -> np.nd
 
 
 @njit(cache=True, nogil=True)
-def template_gradients(
-    images: np.ndarray,
+def places_and_slopes(
     maxima: np.ndarray,
     G: np.ndarray,
-    features: np.ndarray,
-    starts: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template."""
-    # The derivative of a maximum is that of the response where it is attained, so that an image
-    # costs a patch a feature.
-    # images: (n, H, W · C), uint8 or float32
-    # maxima: (n, n_features), int32
+    q: int,
+    channels: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where patches with maxima begin in a padded image, and the slopes of responses."""
+    # The derivative of a maximum is that of the response where it is, times its mask.
+    # maxima: (n, n_features), int32; −1 where there is none
     # G: (n, n_features), float32
-    # features: (n_features, 3), int64
-    # starts: (n_templates + 1,), int64
-    # row_masks, col_masks: (n_masks, positions), float32
-    # out: (n_templates, q, q · C), float32
-    n, height, width = images.shape
-    n_templates, q, length = out.shape
-    rows = row_masks.shape[1]
-    cols = col_masks.shape[1]
-    channels = length // q
-    pad_y = margin(height, rows, q)
-    pad_x = margin(width // channels, cols, q)
-    one = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    together = max(1, CACHED // one.pixels.size)
-    size = one.pixels.size
-    pixels = aligned(together * size)
-    begins = _position_starts(rows, cols, one.row, channels)
-    unit = pixel_unit(images)
-    entries = empty_entries(together * len(features) + 1)
-    line = filled(length)
-    sums = Rows(aligned(n_templates * q * line), line)
-    source = Rows(pixels, one.row)
-    for begin in range(0, n, together):
-        end = min(n, begin + together)
-        for i in range(begin, end):
-            draw(images[i], unit, Canvas(pixels[(i - begin) * size :], one.row, one.inside))
-        for t in range(n_templates):
-            served = features[starts[t] : starts[t + 1]]
-            count = 0
-            for i in range(begin, end):
-                count = _list(
-                    maxima[i],
-                    G[i],
-                    served,
-                    row_masks,
-                    col_masks,
-                    begins,
-                    (i - begin) * size,
-                    entries,
-                    count,
-                )
-            add_together(source, entries, count, q, length, sums, t * q * line)
-    out[:] = sums.values.reshape((n_templates, q, line))[:, :, :length]
-
-
-@njit(cache=True, nogil=True)
-def _list(
-    maxima: np.ndarray,
-    G: np.ndarray,
-    features: np.ndarray,
-    row_masks: np.ndarray,
-    col_masks: np.ndarray,
-    begins: np.ndarray,
-    at: int,
-    entries: Entries,
-    n: int,
-) -> int:
-    """List the patches that features saw of an image whose canvas begins at ``at``."""
-    # There are ``n`` entries already; returns how many there are then.
-    maxima = borrowed(maxima)
-    G = borrowed(G)
-    features = borrowed(features)
-    starts = borrowed(entries.starts)
-    factors = borrowed(entries.factors)
+    # row_masks, col_masks: (n_features, positions), float32
     columns = col_masks.shape[1]
-    for r in range(features.shape[0]):
-        f = features[r, 0]
-        a = features[r, 1]
-        b = features[r, 2]
-        # Written whatever the maximum is: what is nowhere is written over.
-        p = max(maxima[f], 0)
-        starts[n] = at + begins[p]
-        factors[n] = G[f] * (row_masks[a, p // columns] * col_masks[b, p % columns])
-        n += maxima[f] >= 0
-    return n
+    line = (columns + q - 1) * channels
+    places = np.full(maxima.shape, -1, np.int32)
+    slopes = np.zeros(maxima.shape, np.float32)
+    for i in range(maxima.shape[0]):
+        for f in range(maxima.shape[1]):
+            p = maxima[i, f]
+            if p >= 0:
+                y = p // columns
+                x = p % columns
+                places[i, f] = y * line + x * channels
+                slopes[i, f] = G[i, f] * (row_masks[f, y] * col_masks[f, x])
+    return places, slopes
 
 
 @njit(cache=True, nogil=True)

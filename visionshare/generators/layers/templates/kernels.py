@@ -120,19 +120,23 @@ def template_gradients(
     images: np.ndarray,
     unit: np.float32,
     ints: np.ndarray,
+    features: np.ndarray,
+    starts: np.ndarray,
     places: np.ndarray,
     G: np.ndarray,
     out: np.ndarray,
     biases: np.ndarray,
 ) -> None:
     """Add the gradients in templates and biases of Σ G · maxima."""
-    n, n_cells, n_templates = places.shape
-    q, length = out.shape[1:]
+    # Template t has the features from starts[t] to starts[t + 1] of the list; places and G are
+    # (n, n_features).
+    n = places.shape[0]
+    n_templates, q, length = out.shape
     size = ints[CANVAS]
     together = max(1, _CACHED // size)
     pixels = aligned(together * size)
     source = Rows(pixels, ints[LINE])
-    entries = empty_entries(together * n_cells + 1)
+    entries = empty_entries(together * features.shape[0] + 1)
     line = filled(length)
     sums = Rows(aligned(n_templates * q * line), line)
     for begin in range(0, n, together):
@@ -143,9 +147,10 @@ def template_gradients(
             draw(images[i], unit, canvas)
         for t in range(n_templates):
             # 2) list the patches with maxima of a template
+            served = features[starts[t] : starts[t + 1]]
             count = 0
             for i in range(begin, end):
-                count = _list(places[i], G[i], t, (i - begin) * size, entries, count)
+                count = _list(places[i], G[i], served, (i - begin) * size, entries, count)
             # 3) sum them
             total = np.float32(0)
             for e in range(count):
@@ -156,17 +161,21 @@ def template_gradients(
 
 
 @njit(cache=True, nogil=True)
-def _list(places: np.ndarray, G: np.ndarray, t: int, at: int, entries: Entries, n: int) -> int:
+def _list(
+    places: np.ndarray, G: np.ndarray, features: np.ndarray, at: int, entries: Entries, n: int
+) -> int:
     """List the patches with the maxima of a template, after ``n`` others; return how many."""
     places = borrowed(places)
     G = borrowed(G)
+    features = borrowed(features)
     starts = borrowed(entries.starts)
     factors = borrowed(entries.factors)
-    for cell in range(places.shape[0]):
-        place = np.int64(places[cell, t])
+    for k in range(features.shape[0]):
+        f = features[k]
+        place = np.int64(places[f])
         # Written whatever the place is: an entry that is nowhere is overwritten.
         starts[n] = at + max(place, 0)
-        factors[n] = G[cell, t]
+        factors[n] = G[f]
         n += place >= 0
     return n
 

@@ -109,7 +109,20 @@ class MovingTemplates(Moving):
         ints = self._fitted.templates_code.ints
         images = as_lines(inputs)
         unit = pixel_unit(inputs)
-        template_gradients(images, unit, ints, places, slopes, sums.templates, sums.biases)
+        n, n_cells, n_templates = places.shape
+        # The maxima of a template one after the other, of all its cells.
+        order = np.arange(n_cells * n_templates).reshape(n_cells, n_templates).T.ravel()
+        template_gradients(
+            images,
+            unit,
+            ints,
+            order,
+            np.arange(n_templates + 1) * n_cells,
+            places.reshape(n, -1),
+            slopes.reshape(n, -1),
+            sums.templates,
+            sums.biases,
+        )
         if len(sums.inputs):
             templates = as_lines(self._fitted.templates)
             image_gradients(templates, ints, places, slopes, as_lines(sums.inputs))

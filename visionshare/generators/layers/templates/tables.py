@@ -8,7 +8,7 @@ from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import Cells, lanes_of, sums_of, taps_of
 
-__all__ = ["code_of", "packed_taps", "regular_pool"]
+__all__ = ["canvas_table", "code_of", "packed_taps", "regular_pool"]
 
 # Where each number is in the header of the table of integers.
 HEIGHT, WIDTH, LINE, INSIDE, CANVAS, SUMS, N, LANES_AT, ROWS, LENGTH, CELLS, POSITIONS = range(12)
@@ -59,6 +59,17 @@ def code_of(
     # Lanes without templates need room for maxima that are left out afterwards.
     spare = 0 if lanes == n else n_cells * lanes
     return LayerCode(ints, packed_taps(templates, biases), canvas + sums + spare)
+
+
+def canvas_table(shape: tuple[int, ...], pads: tuple[int, int]) -> np.ndarray:
+    """Return the table of integers of images alone: what gradients of templates read of it."""
+    height, width, channels = shape
+    line = (width + 2 * pads[1]) * channels
+    header = np.zeros(HEADER, np.int64)
+    header[LINE] = line
+    header[INSIDE] = pads[0] * line + pads[1] * channels
+    header[CANVAS] = (height + 2 * pads[0]) * line + LANES
+    return header
 
 
 def packed_taps(templates: np.ndarray, biases: np.ndarray) -> np.ndarray:

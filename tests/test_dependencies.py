@@ -12,8 +12,8 @@ PACKAGES = {
     "elftools": "pyelftools", "pydantic_core": "pydantic", "skimage": "scikit-image",
     "sklearn": "scikit-learn",
 }  # fmt: skip
-# Imported by starlette, for forms; run as a program; imported by fsspec.
-INDIRECT = {"python-multipart", "ziglang", "s3fs"}
+# Imported by starlette, for forms; run as a program; imported by fsspec; by tifffile.
+INDIRECT = {"python-multipart", "ziglang", "s3fs", "imagecodecs"}
 
 
 def _declared():
@@ -31,6 +31,7 @@ def _declared():
         *extras["dask"],
         *extras["storage"],
         *extras["zarr"],
+        *extras["tiff"],
         *extras["tables"],
         *extras["parquet"],
         *extras["edge"],

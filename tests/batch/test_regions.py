@@ -51,7 +51,12 @@ def test_tiles_cover_an_image(scan):
 
 
 def test_texts_of_regions_are_read_again(scan, tmp_path):
-    for region in (Region("a#1,2.png", (-3, 0, 5, 8)), Region("b", (0, 0, 1, 1), 7, "m/b.tif")):
+    for region in (
+        Region("a#1,2.png", (-3, 0, 5, 8)),
+        Region("b", (0, 0, 1, 1), 7, "m/b.tif"),
+        Region("b", (0, 0, 1, 1), 7, "m/b.tif", 2),
+        Region("b", (0, 0, 1, 1), level=1),
+    ):
         assert region_of(str(region)) == region
     assert files_of("b#0,0,1,1,7@m/b.tif") == ("b", "m/b.tif")
     # A file of such a name is a file.
@@ -68,6 +73,30 @@ def test_tiles_are_rows_of_a_table(scan, tmp_path):
     assert set(paths) == {"scan.png"}
     for y0, x0, y1, x1, *pixels in values.astype(int):
         assert_array_equal(np.array(pixels).reshape(8, 8), SCAN[y0:y1, x0:x1])
+
+
+def test_tiles_of_a_level_of_a_pyramid(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tifffile = pytest.importorskip("tifffile")
+    half = np.ascontiguousarray(SCAN[::2, ::2])
+    with tifffile.TiffWriter("slide.tif") as file:
+        file.write(SCAN, tile=(16, 16), subifds=1, compression="zlib")
+        file.write(half, tile=(16, 16), subfiletype=1, compression="zlib")
+    command = ["extract", "pixels", "slide.tif", "--tiles", "5", "--level", "1", "--jobs", "2"]
+    assert main([*command, "--out", "t.csv"]) == 0
+    header, values, _ = _rows(tmp_path / "t.csv")
+    assert header[5] == "level"
+    for y0, x0, y1, x1, level, *pixels in values.astype(int):
+        assert level == 1
+        assert_array_equal(np.array(pixels).reshape(5, 5), half[y0:y1, x0:x1])
+    capsys.readouterr()
+    for options, said in (
+        (["--tiles", "5", "--level", "2"], "no level 2; accepted: 0 to 1"),
+        (["--level", "1"], "a level with --tiles"),
+    ):
+        assert main(["extract", "pixels", "slide.tif", *options, "--out", "x.csv"]) == 2
+        assert said in capsys.readouterr().err
+        assert not list(tmp_path.glob("x.csv*"))
 
 
 def test_objects_are_cut_out(scan, tmp_path):

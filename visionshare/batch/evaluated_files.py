@@ -13,10 +13,12 @@ from visionshare.batch.regions import files_of, read_regions
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
 from visionshare.datasets.notices import collect_notices
 from visionshare.datasets.pictures.value_ranges import limits_of, widest
+from visionshare.datasets.scans import Scan
+from visionshare.errors import DataError
 from visionshare.generators import FeatureFamily
 from visionshare.machine.resources import single_threaded_blas
 
-__all__ = ["Evaluated", "Source", "evaluate_files", "value_limits"]
+__all__ = ["Evaluated", "Source", "evaluate_files", "scan_limits", "value_limits"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,18 @@ class Evaluated:
 def value_limits(source: Source, paths: Sequence[str]) -> tuple[float, float] | None:
     """Return the lowest and highest value of those files whose range is their own."""
     files = list(dict.fromkeys(files_of(path)[0] for path in paths)) if source.regions else paths
+    limits = scan_limits if source.regions else limits_of
     with ThreadPoolExecutor(source.threads) as threads:
-        return widest(threads.map(limits_of, files))
+        return widest(threads.map(limits, files))
+
+
+def scan_limits(path: str) -> tuple[float, float] | None:
+    """Return the limits of a scan's values; those that are read in blocks have a known range."""
+    try:
+        return None if Scan(path).in_blocks else limits_of(path)
+    except DataError:
+        # Reading it says why.
+        return None
 
 
 def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:

@@ -31,6 +31,7 @@ from visionshare.batch.tables import feature_descriptions
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.notices import note_pages
 from visionshare.datasets.pictures.value_ranges import widest, with_range
+from visionshare.datasets.scans import forget_scans
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.files.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.files.fingerprints import (
@@ -363,6 +364,7 @@ def _assembled(
     job: _Job, store: StoreColumns | None, parts: Sequence[Part], bound: int
 ) -> Extraction:
     """Turn the parts into columns, some columns at a time."""
+    forget_scans()
     columns = _new_store(job, parts) if store is None else store
     m = columns.shape[0]
     missing = columns.missing

@@ -1,7 +1,8 @@
 """Regions of images as rows of a table: tiles of scans, objects of masks, patches around points.
 
 A region is written as text, ``scan.png#y0,x0,y1,x1``, so that extraction lists, resumes and checks
-regions as it does files. An object adds its number and its mask: ``…,7@masks/scan.png``.
+regions as it does files. A level of a pyramid follows after a slash, ``…,256,256/2``; an object
+adds its number and its mask, ``…,7@masks/scan.png``.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from visionshare.datasets.decoding import decode_image, picture_header
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.scans import Scan
 from visionshare.errors import DataError, InputError
 from visionshare.machine.memory import check_fits
 
@@ -26,7 +27,9 @@ __all__ = [
     "Region", "files_of", "objects_of", "patches_around", "read_regions", "region_of", "tiles_of",
 ]  # fmt: skip
 
-_TEXT = re.compile(r"(.+)#(-?\d+),(-?\d+),(\d+),(\d+)(?:,(\d+)@(.+))?", re.DOTALL)
+_TEXT = re.compile(r"(.+)#(-?\d+),(-?\d+),(\d+),(\d+)(?:/(\d+))?(?:,(\d+)@(.+))?", re.DOTALL)
+# Regions of a file that one thread cuts out.
+_PIECE = 32
 # Masks are decoded by Pillow; larger ones would be refused as pictures, too.
 _MOST_OBJECTS = 1_000_000
 
@@ -46,15 +49,19 @@ class Region:
         Number of the object in the mask; 0 without a mask.
     mask : str
         The image of numbers; empty for a whole rectangle.
+    level : int
+        Of a pyramid, whose pixels the box counts.
     """
 
     path: str
     box: tuple[int, int, int, int]
     number: int = 0
     mask: str = ""
+    level: int = 0
 
     def __str__(self) -> str:
-        ends = f",{self.number}@{self.mask}" if self.mask else ""
+        ends = f"/{self.level}" if self.level else ""
+        ends += f",{self.number}@{self.mask}" if self.mask else ""
         return f"{self.path}#{','.join(map(str, self.box))}{ends}"
 
 
@@ -63,8 +70,9 @@ def region_of(text: str) -> Region | None:
     found = _TEXT.fullmatch(text)
     if found is None or os.path.exists(text):
         return None
-    path, y0, x0, y1, x1, number, mask = found.groups()
-    return Region(path, (int(y0), int(x0), int(y1), int(x1)), int(number or 0), mask or "")
+    path, y0, x0, y1, x1, level, number, mask = found.groups()
+    box = (int(y0), int(x0), int(y1), int(x1))
+    return Region(path, box, int(number or 0), mask or "", int(level or 0))
 
 
 def files_of(text: str) -> tuple[str, ...]:
@@ -75,7 +83,7 @@ def files_of(text: str) -> tuple[str, ...]:
     return (region.path, region.mask) if region.mask else (region.path,)
 
 
-def tiles_of(path: str, side: int) -> Iterator[Region]:
+def tiles_of(path: str, side: int, level: int = 0) -> Iterator[Region]:
     """Yield the tiles of an image, row by row; the last ones of a row or column overlap others.
 
     Parameters
@@ -83,16 +91,19 @@ def tiles_of(path: str, side: int) -> Iterator[Region]:
     path : str
     side : int
         Rows and columns of a tile; an image that is smaller is one tile.
+    level : int, default 0
+        Of a pyramid; 0 is its largest image.
 
     Raises
     ------
     DataError
-        If the image cannot be read.
+        If the image cannot be read, or has no such level.
     """
-    height, width = picture_header(path)[:2]
+    height, width = Scan(path, level).shape
     for y in _starts(height, side):
         for x in _starts(width, side):
-            yield Region(path, (y, x, min(y + side, height), min(x + side, width)))
+            box = (y, x, min(y + side, height), min(x + side, width))
+            yield Region(path, box, level=level)
 
 
 def _starts(length: int, side: int) -> list[int]:
@@ -103,7 +114,7 @@ def _starts(length: int, side: int) -> list[int]:
     return starts
 
 
-def objects_of(path: str, masks: Path) -> Iterator[Region]:
+def objects_of(path: str, masks: Path, level: int = 0) -> Iterator[Region]:
     """Yield the objects of an image, by the numbers in its mask: the file of its name in a folder.
 
     Parameters
@@ -111,6 +122,8 @@ def objects_of(path: str, masks: Path) -> Iterator[Region]:
     path : str
     masks : pathlib.Path
         Folder of label images: 0 is the ground, every other number an object.
+    level : int, default 0
+        Of a pyramid that the mask belongs to.
 
     Raises
     ------
@@ -121,7 +134,7 @@ def objects_of(path: str, masks: Path) -> Iterator[Region]:
 
     mask = _mask_file(path, masks)
     numbers = _numbers(mask)
-    size = picture_header(path)[:2]
+    size = Scan(path, level).shape
     if numbers.shape != size:
         given = f"{numbers.shape[0]} × {numbers.shape[1]} pixels"
         raise DataError(f"{mask}: {given}; accepted: {size[0]} × {size[1]}, as {path} has")
@@ -129,7 +142,7 @@ def objects_of(path: str, masks: Path) -> Iterator[Region]:
         if found is not None:
             rows, columns = found
             box = (rows.start, columns.start, rows.stop, columns.stop)
-            yield Region(path, box, number, str(mask))
+            yield Region(path, box, number, str(mask), level)
 
 
 def _mask_file(path: str, masks: Path) -> Path:
@@ -163,7 +176,9 @@ def _numbers(mask: Path) -> np.ndarray:
     return numbers.astype(np.int32)
 
 
-def patches_around(points: Path, paths: Sequence[str], side: int) -> Iterator[Region]:
+def patches_around(
+    points: Path, paths: Sequence[str], side: int, level: int = 0
+) -> Iterator[Region]:
     """Yield the patches around the points of a CSV file with the columns path, y and x.
 
     Parameters
@@ -173,6 +188,8 @@ def patches_around(points: Path, paths: Sequence[str], side: int) -> Iterator[Re
         The images; a point names one of them by its path or its file name.
     side : int
         Rows and columns of a patch, whose middle is the point.
+    level : int, default 0
+        Of pyramids, whose pixels the points count.
 
     Raises
     ------
@@ -184,7 +201,7 @@ def patches_around(points: Path, paths: Sequence[str], side: int) -> Iterator[Re
         with open(points, newline="", encoding="utf-8-sig") as file:
             lines = csv.DictReader(file)
             for line in lines:
-                yield _patch(points, lines.line_num, line, known, side)
+                yield replace(_patch(points, lines.line_num, line, known, side), level=level)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{points}: cannot be read ({error})") from None
 
@@ -214,49 +231,56 @@ def read_regions(
     broken: list[str] | None = None,
 ) -> np.ndarray:
     """Return regions as images of one size, (n, height, width) or (n, height, width, 3), uint8."""
-    regions = [(text, region_of(text)) for text in texts]
-    for text, region in regions:
+    regions = []
+    for text in texts:
+        region = region_of(text)
         if region is None:
             raise InputError("paths", text, "regions, such as 'scan.png#0,0,256,256'")
+        regions.append(region)
     channels = 3 if mode == "color" else 1
     check_fits("regions", float(len(texts) * size[0] * size[1] * channels), "a smaller size")
-    files = groupby(((text, region) for text, region in regions if region), lambda r: r[1].path)
-    groups = [list(group) for _, group in files]
+    files = groupby(zip(texts, regions, strict=True), lambda r: (r[1].path, r[1].level, r[1].mask))
+    pieces = []
+    for _, group in files:
+        listed = list(group)
+        # A mask is decoded whole, once for all of its objects.
+        step = len(listed) if listed[0][1].mask else _PIECE
+        pieces += [listed[i : i + step] for i in range(0, len(listed), step)]
 
-    def one_file(group: list[tuple[str, Region]]) -> list[np.ndarray] | DataError:
+    def one_piece(piece: list[tuple[str, Region]]) -> list[np.ndarray] | DataError:
         try:
-            return list(_cut(group[0][1].path, [region for _, region in group], size, mode, steps))
+            return list(_cut([region for _, region in piece], size, mode, steps))
         except DataError as error:
             return error
 
     images: list[np.ndarray] = []
     with ThreadPoolExecutor(n_jobs) as threads:
-        for group, found in zip(groups, threads.map(one_file, groups), strict=True):
+        for piece, found in zip(pieces, threads.map(one_piece, pieces), strict=True):
             if not isinstance(found, DataError):
                 images += found
             elif broken is None:
+                threads.shutdown(cancel_futures=True)
                 raise found
             else:
-                broken += [text for text, _ in group]
+                broken += [text for text, _ in piece]
     shape = (*size, 3) if mode == "color" else size
     return np.stack(images) if images else np.empty((0, *shape), np.uint8)
 
 
 def _cut(
-    path: str, regions: Iterable[Region], size: tuple[int, int], mode: str, steps: Preprocessing
+    regions: Sequence[Region], size: tuple[int, int], mode: str, steps: Preprocessing
 ) -> Iterator[np.ndarray]:
-    """Yield the regions of one file, which is decoded once."""
-    image = decode_image(path, mode, steps)
-    masks: dict[str, np.ndarray] = {}
+    """Yield regions of one file."""
+    scan = Scan(regions[0].path, regions[0].level)
+    numbers = _numbers(Path(regions[0].mask)) if regions[0].mask else None
     for region in regions:
         y0, x0, y1, x1 = region.box
-        patch = np.zeros((y1 - y0, x1 - x0, *image.shape[2:]), np.uint8)
-        rows = slice(max(y0, 0), min(y1, image.shape[0]))
-        columns = slice(max(x0, 0), min(x1, image.shape[1]))
+        patch = np.zeros((y1 - y0, x1 - x0, 3)[: 3 if mode == "color" else 2], np.uint8)
+        rows = slice(max(y0, 0), min(y1, scan.shape[0]))
+        columns = slice(max(x0, 0), min(x1, scan.shape[1]))
         if rows.start < rows.stop and columns.start < columns.stop:
-            inside = image[rows, columns]
-            if region.mask:
-                numbers = masks.setdefault(region.mask, _numbers(Path(region.mask)))
+            inside = scan.block(rows.start, rows.stop, columns.start, columns.stop, mode, steps)
+            if numbers is not None:
                 own = numbers[rows, columns] == region.number
                 inside = np.where(own if inside.ndim == 2 else own[..., None], inside, 0)
             to_rows = slice(rows.start - y0, rows.stop - y0)

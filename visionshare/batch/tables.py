@@ -154,6 +154,8 @@ def _row_columns(columns: StoreColumns) -> dict[str, list[Any]]:
         found["path"] = [region.path for region in known]
         for number, name in enumerate(("y0", "x0", "y1", "x1")):
             found[name] = [region.box[number] for region in known]
+        if any(region.level for region in known):
+            found["level"] = [region.level for region in known]
         if any(region.mask for region in known):
             found["object"] = [region.number for region in known]
     elif paths is not None:

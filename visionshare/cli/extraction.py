@@ -67,21 +67,29 @@ class RegionOptions:
             metavar="CSV", help="Points (path, y, x): one row per patch of --tiles pixels around."
         ),
     ] = None
+    level: Annotated[
+        int, typer.Option(min=0, help="Level of TIFF pyramids; 0 is the full size.")
+    ] = 0
 
     def of(self, paths: list[str]) -> list[str] | None:
         """Return the regions of images as texts; None where images are taken whole."""
         from visionshare.batch.regions import objects_of, patches_around, tiles_of
 
-        if self.masks is not None and (self.tiles or self.keypoints):
-            raise InputError("--masks", str(self.masks), "masks without --tiles and --keypoints")
-        if self.masks is not None:
-            if not self.masks.is_dir():
-                raise InputError("--masks", str(self.masks), "a folder of label images")
-            return [str(region) for path in paths for region in objects_of(path, self.masks)]
+        masks = self.masks
+        side = self.tiles
+        level = self.level
+        if masks is not None and (side or self.keypoints):
+            raise InputError("--masks", str(masks), "masks without --tiles and --keypoints")
+        if masks is not None and not masks.is_dir():
+            raise InputError("--masks", str(masks), "a folder of label images")
+        if masks is not None:
+            return [str(region) for path in paths for region in objects_of(path, masks, level)]
         if self.keypoints is not None:
-            return list(map(str, patches_around(self.keypoints, paths, self.tiles or 64)))
-        if self.tiles is not None:
-            return [str(region) for path in paths for region in tiles_of(path, self.tiles)]
+            return list(map(str, patches_around(self.keypoints, paths, side or 64, level)))
+        if side is not None:
+            return [str(region) for path in paths for region in tiles_of(path, side, level)]
+        if level:
+            raise InputError("--level", level, "a level with --tiles, --masks or --keypoints")
         return None
 
 
@@ -256,6 +264,7 @@ def _learned(
     import numpy as np
 
     from visionshare import UnionOfFamilies
+    from visionshare.batch.evaluated_files import scan_limits
     from visionshare.batch.regions import files_of, read_regions, region_of
     from visionshare.datasets.folders import as_preprocessing, read_images
     from visionshare.datasets.pictures.value_ranges import limits_of, widest, with_range
@@ -276,8 +285,10 @@ def _learned(
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     # Images that are not in the sample have values, too.
     files = dict.fromkeys(files_of(path)[0] for path in paths)
-    steps = with_range(as_preprocessing("resize"), widest(map(limits_of, files)))
-    read = read_images if region_of(paths[0]) is None else read_regions
+    are_regions = region_of(paths[0]) is not None
+    limits = widest(map(scan_limits if are_regions else limits_of, files))
+    steps = with_range(as_preprocessing("resize"), limits)
+    read = read_regions if are_regions else read_images
     return family.fit(read(chosen, shape, mode, steps, threads, broken=[]))
 
 

@@ -27,7 +27,8 @@ __all__ = ["LocalBinaryPatterns"]
 CODES = ("rotation-invariant", "uniform")
 _MOST_POINTS = 16
 _LARGEST_RADIUS = 64
-_AT_ONCE = 256
+# Images of a block: few, so that all threads have some of a small batch.
+_AT_ONCE = 16
 
 
 class LocalBinaryPatterns(FeatureFamily):

@@ -131,7 +131,7 @@ def attempt(n):
             raise DataError("too large") from None
     return Ending("survived")
 
-for ending in forked(lambda: attempt, range(10), seconds=0.5):
+for ending in forked(lambda: attempt, range(10), seconds=2):
     print(ending.ended, ending.fault)
 """
 

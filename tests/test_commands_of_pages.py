@@ -212,7 +212,7 @@ def _program(*words):
         yield process
     finally:
         process.terminate()
-        assert process.wait(30) in (0, -signal.SIGTERM)
+        assert process.wait(120) in (0, -signal.SIGTERM)
 
 
 def _free_port():

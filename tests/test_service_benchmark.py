@@ -18,7 +18,7 @@ def measured(capsys, *options):
 
 
 def test_speed_is_that_of_both_servers_at_all_connections(capsys):
-    rows = measured(capsys, "speed", "--seconds", "0.4", "--rounds", "1")["speed"]
+    rows = measured(capsys, "speed", "--seconds", "0.2", "--rounds", "1")["speed"]
     kinds = {(row["request"], row["connections"]) for row in rows}
     names = [f"{path}, {body}" for path in ("/echo", "/predict") for body in ("PNG", "JSON")]
     assert kinds == {(name, n) for name in names for n in (1, 8, 64)}

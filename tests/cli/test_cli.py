@@ -16,6 +16,7 @@ from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 
 SMALL = ["--rounds", "6", "--set", "features.parameters.n_templates=20", "--set", "data.limit=400"]
+SMALL += ["--set", "features.parameters.n_patches=1000"]
 
 
 @pytest.fixture(scope="module")

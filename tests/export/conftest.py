@@ -34,6 +34,7 @@ def trained(tmp_path_factory):
     """Return the file of a classifier of 6 rounds that the command line trained."""
     out = tmp_path_factory.mktemp("trained")
     settings = ["--set", "features.parameters.n_templates=20", "--set", "data.limit=400"]
+    settings += ["--set", "features.parameters.n_patches=1000"]
     assert main(["train", "digits", "--out", str(out), "--rounds", "6", *settings]) == 0
     return out / "classifier.safetensors"
 

@@ -14,6 +14,7 @@ from visionshare.recipes.stages.images import copies_of
 
 SMALL = [
     "learner.rounds=6", "data.limit=300", "features.parameters.n_templates=20",
+    "features.parameters.n_patches=1000",
     "fine_tuning.epochs=3", "fine_tuning.batch=32", "fine_tuning.rate=0.01",
 ]  # fmt: skip
 DEFORMED = ["fine_tuning.deformed=true", "deformations.copies=0"]

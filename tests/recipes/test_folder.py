@@ -10,7 +10,10 @@ from visionshare.errors import InputError, RecipeError, StoreError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.folder import run_folder
 
-SMALL = ["learner.rounds=2", "features.parameters.n_templates=5", "data.limit=200"]
+SMALL = [
+    "learner.rounds=2", "features.parameters.n_templates=5", "features.parameters.n_patches=500",
+    "data.limit=200",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

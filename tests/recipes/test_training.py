@@ -16,7 +16,9 @@ from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.columns import make_columns
 from visionshare.recipes.stages.images import prepare_images, validation_mask
 
-SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
+FEW_TEMPLATES = ["features.parameters.n_templates=20", "features.parameters.n_patches=1000"]
+UNLIMITED = ["learner.rounds=6", *FEW_TEMPLATES]
+SMALL = [*UNLIMITED, "data.limit=400"]
 
 
 UNION = """
@@ -115,7 +117,7 @@ def test_deformed_copies_train(tmp_path):
 
 def test_held_out_images_do_not_train(tmp_path):
     digits = load_images("digits", "train")
-    recipe = load_recipe("digits", [*SMALL[:2], "data.held_out=0.25", "deformations.copies=1"])
+    recipe = load_recipe("digits", [*UNLIMITED, "data.held_out=0.25", "deformations.copies=1"])
     metrics = train(recipe, tmp_path / "one").metrics
     counts = np.bincount(digits.labels)
     n_test = int(sum(round(0.25 * n) for n in counts))
@@ -174,10 +176,10 @@ RUNS = {
         "learner={rounds=5}", "data.limit=300", "features.pool=fourier", "features.parameters={}",
         *DRAWN,
     ],
-    "grfl": [*GRFL, "features.parameters.n_templates=20"],
+    "grfl": [*GRFL, *FEW_TEMPLATES],
     "grfl, sampled gabor": [*GRFL, *WAVES_OF_DIGITS, "learner.patience=2"],
     "grfl, largest weights and shared ones": [
-        *GRFL, "features.parameters.n_templates=20", "learner.q=inf", "learner.shared_alpha=2.0",
+        *GRFL, *FEW_TEMPLATES, "learner.q=inf", "learner.shared_alpha=2.0",
     ],
     "stumps": [
         "learner={rounds=6, search='stumps'}", "data.limit=300",
@@ -293,7 +295,7 @@ def test_preparation_is_learned_with_and_kept(tmp_path):
             folder.mkdir(parents=True, exist_ok=True)
             Image.fromarray(canvas).save(folder / f"{i:03d}.png")
     settings = [f"data.source={tmp_path / 'data'}", "data.height=8", "data.width=8"]
-    settings += ["learner.rounds=15", "features.parameters.n_templates=20"]
+    settings += ["learner.rounds=15", *FEW_TEMPLATES]
     made = train(load_recipe("digits", settings), tmp_path / "out")
     steps = Preprocessing("automatic", contrast=True, crop=True, fit="box")
     assert visionshare.load(tmp_path / "out" / "classifier.safetensors").preprocessing == steps

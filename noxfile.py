@@ -19,7 +19,7 @@ def oldest_versions() -> list[str]:
     extras = project["optional-dependencies"]
     lines = [
         *project["dependencies"],
-        *(line for name in ("onnx", "serve", "parquet", "hub") for line in extras[name]),
+        *(line for name in ("onnx", "serve", "parquet") for line in extras[name]),
     ]
     found = (re.match(r"([\w-]+)>=([\w.]+)", line) for line in lines)
     return [f"{match[1]}=={match[2]}" for match in found if match]

@@ -35,7 +35,6 @@ def _declared():
         *extras["tables"],
         *extras["parquet"],
         *extras["edge"],
-        *extras["hub"],
         *extras["heic"],
         "onnxruntime",
     ]

@@ -9,8 +9,6 @@ from .exit_learning import learn_exit_rule as learn_exit_rule
 from .exit_rule import ExitRule as ExitRule
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
-from .hub import from_hub as from_hub
-from .hub import push_to_hub as push_to_hub
 from .path import PathStep as PathStep
 from .quantization import can_be_quantized as can_be_quantized
 from .quantization import quantize as quantize

@@ -8,7 +8,6 @@ __all__ = [
     "ClusterError",
     "DataError",
     "ExportError",
-    "HubError",
     "InputError",
     "MemoryLimitError",
     "RecipeError",
@@ -145,16 +144,6 @@ class BudgetError(VisionshareError, ValueError):
     Examples
     --------
     >>> issubclass(BudgetError, ValueError)
-    True
-    """
-
-
-class HubError(VisionshareError, RuntimeError):
-    """A hub of models refuses, cannot be reached, or its package is not installed.
-
-    Examples
-    --------
-    >>> issubclass(HubError, RuntimeError)
     True
     """
 

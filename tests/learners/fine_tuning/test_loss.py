@@ -1,4 +1,4 @@
-"""The loss of fine-tuning against its definition; mixtures; moving averages."""
+"""The loss of fine-tuning against its definition; moving averages."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from scipy.special import logsumexp, softmax
 
 from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
-from visionshare.learners.fine_tuning.mixup import Mixture
 from visionshare.learners.fine_tuning.settings import FineTuning
 
 SETTINGS = [
@@ -16,11 +15,11 @@ SETTINGS = [
 ]  # fmt: skip
 
 
-def batch(mixed, taught):
+def batch(taught):
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(4, 6)) * 3, rng.integers(0, 4, 6)
     P = softmax(rng.normal(size=(4, 6)), axis=0) if taught else None
-    return Z, Batch(y, P, Mixture.drawn(6, 1.0, rng) if mixed else None)
+    return Z, Batch(y, P)
 
 
 def plain(Z, batch, settings):
@@ -31,14 +30,11 @@ def plain(Z, batch, settings):
 
     total, tau = 0.0, settings.teacher_temperature
     for i, z in enumerate(Z.T):
-        j, share = (i, 1.0)
-        if batch.mixture is not None:
-            j, share = batch.mixture.partners[i], batch.mixture.shares[i]
-        loss = share * of_label(z, batch.y[i]) + (1 - share) * of_label(z, batch.y[j])
+        loss = of_label(z, batch.y[i])
         uniform = logsumexp(z) - z.mean() - np.log(len(z))
         loss = (1 - settings.label_smoothing) * loss + settings.label_smoothing * uniform
         if batch.taught is not None:
-            p = share * batch.taught[:, i] + (1 - share) * batch.taught[:, j]
+            p = batch.taught[:, i]
             soft = tau**2 * np.sum(p * (np.log(p) - np.log(softmax(z / tau))))
             loss = (1 - settings.teacher_weight) * loss + settings.teacher_weight * soft
         total += loss / len(batch.y)
@@ -48,7 +44,7 @@ def plain(Z, batch, settings):
 @pytest.mark.parametrize("given", SETTINGS)
 def test_weights_of_classes_are_repeated_images(given):
     settings = FineTuning(**given)
-    Z, known = batch(False, "teacher_weight" in given)
+    Z, known = batch("teacher_weight" in given)
     weights = np.array([3, 1, 2, 1])
     repeated = np.repeat(np.arange(6), weights[known.y])
     taught = None if known.taught is None else known.taught[:, repeated]
@@ -59,24 +55,10 @@ def test_weights_of_classes_are_repeated_images(given):
     assert_allclose(R, plain_R * weights[known.y], rtol=1e-5, atol=1e-7)
 
 
-def test_both_images_of_a_mixture_have_the_weights_of_their_classes():
-    Z, known = batch(True, False)
-    weights = np.array([3.0, 1.0, 2.0, 0.5])
-    value, _ = TuningLoss(FineTuning(), weights).residual(Z, known)
-    one = TuningLoss(FineTuning())
-    expected = 0.0
-    for i, (partner, share) in enumerate(zip(*known.mixture, strict=True)):
-        for y, part in ((known.y[i], share), (known.y[partner], 1 - share)):
-            alone, _ = one.residual(Z[:, [i]], Batch(np.array([y])))
-            expected += part * weights[y] * alone / 6
-    assert value == pytest.approx(expected, rel=1e-5)
-
-
 @pytest.mark.parametrize("given", SETTINGS)
-@pytest.mark.parametrize("mixed", [False, True])
-def test_loss_and_derivative_are_those_of_the_definition(given, mixed):
+def test_loss_and_derivative_are_those_of_the_definition(given):
     settings = FineTuning(**given)
-    Z, known = batch(mixed, "teacher_weight" in given)
+    Z, known = batch("teacher_weight" in given)
     value, R = TuningLoss(settings).residual(Z, known)
     assert value == pytest.approx(plain(Z, known, settings), rel=1e-6)
     step = 1e-6
@@ -87,25 +69,6 @@ def test_loss_and_derivative_are_those_of_the_definition(given, mixed):
             back[q, i] -= step
             slope = (plain(there, known, settings) - plain(back, known, settings)) / (2 * step)
             assert R[q, i] == pytest.approx(slope, abs=1e-6)
-
-
-def test_mixtures_are_sums_of_two_images():
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (50, 3, 4, 3), np.uint8)
-    mixture = Mixture.drawn(50, 0.3, rng)
-    assert 0.5 <= mixture.shares.min() < mixture.shares.max() <= 1
-    assert_array_equal(np.sort(mixture.partners), np.arange(50))
-    expected = [
-        share * image.astype(float) + (1 - share) * images[j]
-        for image, j, share in zip(images, *mixture, strict=True)
-    ]
-    mixed = mixture.of(images)
-    assert mixed.dtype == np.uint8
-    assert np.abs(mixed - np.array(expected)).max() < 0.501
-    floats = mixture.of((images / 255).astype(np.float32))
-    assert floats.dtype == np.float32
-    assert_allclose(255 * floats, expected, atol=1e-3)
-    assert mixture.of(images > 99).dtype == np.float32
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.99])

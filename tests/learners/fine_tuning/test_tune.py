@@ -221,11 +221,11 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
     "more",
     [
         {"averaging": 0.9, "max_features": 6, "max_products": 9},
-        {"averaging": 0.5, "mixup": 0.4, "validation_fraction": 0},
-        {"mixup": 1.0, "label_smoothing": 0.1, "head": "linear"},
+        {"averaging": 0.5, "validation_fraction": 0},
+        {"label_smoothing": 0.1, "head": "linear"},
     ],
 )
-def test_smoothed_mixed_and_averaged_runs_resume_to_the_same_bits(greedy, digits, tmp_path, more):
+def test_smoothed_and_averaged_runs_resume_to_the_same_bits(greedy, digits, tmp_path, more):
     images, y = digits[0][:600], digits[1][:600]
     settings = FineTuning(**{**QUICK, "epochs": 4, **more})
     taught = {"teacher": Oracle(images, y)} if "label_smoothing" in more else {}
@@ -273,19 +273,6 @@ def test_products_that_went_have_no_weight_in_the_averages(greedy, digits):
     assert abs(errors[0] - errors[1]) < 0.1
 
 
-def test_mixed_images_are_no_sure_ones(greedy, digits):
-    images, y = digits[0][:600], digits[1][:600]
-    settings = {**QUICK, "epochs": 10, "validation_fraction": 0}
-    mixed = fine_tune(greedy, images, y, FineTuning(**settings, mixup=1.0))
-    plain = fine_tune(greedy, images, y, FineTuning(**settings))
-    # The path tells of the mixtures; probabilities of the images themselves.
-    assert mixed.path[0].train_error > plain.path[0].train_error
-    probabilities = mixed.predict_proba(images)
-    true = probabilities[np.arange(600), np.searchsorted(mixed.classes_, y)]
-    assert np.mean(np.argmax(probabilities, axis=1) == np.searchsorted(mixed.classes_, y)) > 0.8
-    assert np.mean(-np.log(true)) < 0.6
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -304,8 +291,6 @@ def test_mixed_images_are_no_sure_ones(greedy, digits):
         ("margin", -1.0),
         ("label_smoothing", 1.0),
         ("label_smoothing", -0.1),
-        ("mixup", -1.0),
-        ("mixup", float("inf")),
         ("averaging", 1.0),
         ("averaging", "0.9"),
         ("validation_fraction", 1.0),

@@ -1,4 +1,4 @@
-"""The loss of fine-tuning: labels, smoothed and mixed, and what a teacher says."""
+"""The loss of fine-tuning: labels, smoothed, and what a teacher says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from visionshare.learners.fine_tuning.mixup import Mixture
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 
@@ -19,7 +18,6 @@ class Batch(NamedTuple):
 
     y: np.ndarray
     taught: np.ndarray | None = None
-    mixture: Mixture | None = None
     n: int | None = None
 
 
@@ -38,32 +36,19 @@ class TuningLoss:
         """Return the mean loss of scores, and its derivative in them, (k, n)."""
         omega = self._weights(batch.y, batch.n)
         taught = batch.taught
-        value, R = self._of_labels(Z, batch, omega)
+        value, R = self.labels.residual(Z, batch.y, omega)
         if self._smoothing:
             uniform = np.full(Z.shape, 1 / len(Z), Z.dtype)
             spread = self._uniform.residual(Z, uniform, omega)
             value, R = _weighted(self._smoothing, (value, R), spread)
         if taught is None:
             return value, R
-        if batch.mixture is not None:
-            taught = np.ascontiguousarray(batch.mixture.of(taught.T).T)
         return _weighted(self._teacher_weight, (value, R), self.teacher.residual(Z, taught, omega))
 
     def _weights(self, y: np.ndarray, n: int | None) -> np.ndarray:
         """Return the weights of images of these classes in the mean of a step of n images."""
         each = np.full(len(y), 1 / (n or len(y)))
         return each if self._class_weights is None else each * self._class_weights[y]
-
-    def _of_labels(
-        self, Z: np.ndarray, batch: Batch, omega: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        if batch.mixture is None:
-            return self.labels.residual(Z, batch.y, omega)
-        partners, shares = batch.mixture
-        value, R = self.labels.residual(Z, batch.y, omega * shares)
-        theirs = self._weights(batch.y[partners], batch.n)
-        other, towards = self.labels.residual(Z, batch.y[partners], theirs * (1 - shares))
-        return value + other, R + towards
 
 
 def _weighted(

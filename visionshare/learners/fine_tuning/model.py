@@ -142,10 +142,8 @@ def batch_gradient(
     if len(rows) == 0:
         zeros = np.zeros(sum(p.size for p in model.parameters), np.float32)
         return zeros, [(0.0, np.empty((len(scores.c), 0), np.float32))]
-    # 1) the images of the step, mixed where that is asked for
+    # 1) the images of the step
     images = part.images(epoch)[rows]
-    if batch.mixture is not None:
-        images = batch.mixture.of(images)
     taught = part.taught(epoch)
     if taught is not None:
         batch = batch._replace(taught=taught[:, rows])

@@ -115,10 +115,6 @@ class PartSplit:
         """Return the training images in the order of an epoch."""
         return self._draws(0, epoch).permutation(self.training)
 
-    def mixing(self, epoch: int) -> np.random.Generator:
-        """Return the generator that mixes an epoch's images."""
-        return self._draws(3, epoch)
-
     def _draws(self, kind: int, epoch: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, kind, epoch, self._number])
 

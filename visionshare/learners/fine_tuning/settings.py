@@ -94,17 +94,13 @@ class FineTuning:
         Of the loss, as in :class:`visionshare.learners.ShareBoost`.
     label_smoothing : float, default 0.0
         Fraction of the labels' loss that is the distance to equal probabilities of all classes.
-    mixup : float, default 0.0
-        Both parameters of the Beta distribution of λ, by which each image of a batch is mixed with
-        another one (mixup), and their losses with them. With 0 no image is mixed. A training
-        error is that of the mixtures.
     averaging : float, default 0.0
         Decay of moving averages of all that moves, which the classifier is made of: about the last
         1 / (1 − averaging) steps count. With 0 it is made of what the last step left.
     validation_fraction : float, default 0.05
         Fraction of the images that validate and do not train, and by which the probabilities are
-        calibrated; with 0 these are the training images, each before its step, or where images
-        are mixed or parameters averaged some of them after the last one.
+        calibrated; with 0 these are the training images, each before its step, or where
+        parameters are averaged some of them after the last one.
     teacher_weight : float, default 0.8
         Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
@@ -143,7 +139,6 @@ class FineTuning:
     alpha: float = 1e-4
     margin: float = 1.0
     label_smoothing: float = 0.0
-    mixup: float = 0.0
     averaging: float = 0.0
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
@@ -166,7 +161,7 @@ class FineTuning:
         if some_go and self.epochs < 2:
             accepted = "a whole number of at least 2, where features or products go after half"
             raise InputError("epochs", self.epochs, accepted)
-        check_numbers(self, "rate", "product_rate", "alpha", "margin", "mixup")
+        check_numbers(self, "rate", "product_rate", "alpha", "margin")
         check_numbers(self, "teacher_temperature", positive=True)
         check_fraction("warm_up", self.warm_up)
         check_fraction("teacher_weight", self.teacher_weight, zero=True, one=True)

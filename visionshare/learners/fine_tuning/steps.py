@@ -23,7 +23,6 @@ from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.heads import UNITS, with_units
 from visionshare.learners.fine_tuning.loss import Batch, TuningLoss, log_loss
-from visionshare.learners.fine_tuning.mixup import Mixture
 from visionshare.learners.fine_tuning.model import (
     MovingClassifier,
     batch_gradient,
@@ -210,7 +209,6 @@ class Tuner:
         settings = self.settings
         n_steps = self._bounds.shape[1] - 1
         orders = [split.order(epoch) for split in self._splits]
-        mixing = [split.mixing(epoch) for split in self._splits]
         found: list[list[tuple[float, np.ndarray]]] = [[] for _ in orders]
         # In an epoch only the parameters travel.
         model = self._engine.shared(self.model)
@@ -219,10 +217,8 @@ class Tuner:
             bounds = self._bounds[:, step : step + 2]
             n = int((bounds[:, 1] - bounds[:, 0]).sum())
             rows = [order[a:b] for order, (a, b) in zip(orders, bounds, strict=True)]
-            batches = [
-                Batch(y[own], None, self._mixture(len(own), rng), n)
-                for y, own, rng in zip(self._labels, rows, mixing, strict=True)
-            ]
+            labels = zip(self._labels, rows, strict=True)
+            batches = [Batch(y[own], None, n) for y, own in labels]
             # 2) the sum of all parts' gradients
             gradient, before = self._engine.total(
                 batch_gradient, self._engine.data, model, self.model.version, self.model.flat(),
@@ -234,9 +230,6 @@ class Tuner:
             rate = one_cycle(epoch * n_steps + step, settings.epochs * n_steps, settings.warm_up)
             self._step(gradient, rate)
         return self._figures(orders, found)
-
-    def _mixture(self, n: int, rng: np.random.Generator) -> Mixture | None:
-        return Mixture.drawn(n, self.settings.mixup, rng) if n and self.settings.mixup else None
 
     def _step(self, gradient: np.ndarray, rate: float) -> None:
         """Take a step by the gradient of the loss in all that moves."""
@@ -272,13 +265,12 @@ class Tuner:
             return _NAN, _NAN
         if last and settings.averaging and isinstance(self.model.scores, QuantizedScores):
             self._choose_averages(epoch)
-        if validates or settings.mixup or settings.averaging:
+        if validates or settings.averaging:
             rows = self._judging()
             with self._averaged():
                 scores = self._scores_of(epoch, rows)
         else:
-            # The scores of before the steps do: they are those of the parameters that moved, and
-            # of the images themselves.
+            # The scores of before the steps do: they are those of the parameters that moved.
             rows = [split.order(epoch) for split in self._splits]
             if len(rows) > 1:
                 stride = max(1, self._n_images // _MEASURED)

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Quantized", "quantize_clipped", "quantize_rows"]
+from visionshare.codegen.c_text import integer_type
+
+__all__ = ["Quantized", "StoredRows", "quantize_clipped", "quantize_rows", "stored_rows"]
 
 # Parts of the largest value of a row that become the largest integer.
 _CLIPS = np.linspace(0.25, 1, 31)
@@ -19,6 +21,14 @@ class Quantized(NamedTuple):
     scales: np.ndarray
 
 
+class StoredRows(NamedTuple):
+    """Rows of a table, their type in C, and the table of their scales where they have any."""
+
+    values: np.ndarray
+    type: str
+    scales: dict[str, np.ndarray]
+
+
 def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = None) -> Quantized:
     """Return the nearest integers to the rows of a table, each row divided by its scale."""
     rows = np.asarray(values, np.float64).reshape(len(values), -1)
@@ -29,6 +39,14 @@ def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = Non
     scales = np.where(largest > 0, largest / bound, 1)
     integers = np.rint(rows / scales[:, None]).astype(np.int64)
     return Quantized(integers.reshape(np.shape(values)), scales)
+
+
+def stored_rows(values: np.ndarray, bits: int | None) -> StoredRows:
+    """Return rows as a program holds them: floats, or integers whose sums are of floats."""
+    if bits is None:
+        return StoredRows(values, "float", {})
+    integers, scales = quantize_rows(values, bits)
+    return StoredRows(integers, integer_type(integers), {"scales": scales.astype(np.float32)})
 
 
 def quantize_clipped(values: np.ndarray, bits: int) -> Quantized:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
-from visionshare.codegen.quantization import quantize_rows
+from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -23,20 +22,15 @@ def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
     down, across, n = layer.out_shape
     q = layer.templates.shape[1]
     pad_y, pad_x = layer.pads
-    taps: np.ndarray = layer.templates
+    stored = stored_rows(layer.templates, writer.bits)
     tables = {
         "biases": layer.biases,
         "sources": layer.sources,
         "row_cells": layer.row_cells,
         "col_cells": layer.col_cells,
     }
-    tap_type = "float"
-    if writer.bits is not None:
-        # Sums are of floats, whatever the taps are.
-        taps, scales = quantize_rows(taps, writer.bits)
-        tables["scales"] = scales.astype(np.float32)
-        tap_type = integer_type(taps)
-    tables["taps"] = taps.ravel()
+    tables |= stored.scales
+    tables["taps"] = stored.values.ravel()
     values = {
         "height": height,
         "width": width,
@@ -50,7 +44,7 @@ def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
         "cells": down * across,
         "across": across,
         "part": inner.name,
-        "tap_type": tap_type,
+        "tap_type": stored.type,
         "line": width + 2 * pad_x,
         "unit": np.float32(1 / 255 if writer.bytes else 1),
     }

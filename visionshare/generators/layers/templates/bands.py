@@ -1,4 +1,4 @@
-"""Largest responses of templates in cells in C: for maps of an image, and for patches."""
+"""Largest responses of templates in cells in C, band by band of the image's rows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
-from visionshare.codegen.quantization import quantize_rows
+from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["CellMaxima", "emit_cells"]
+__all__ = ["emit_cells"]
 
 # By the lanes of a vector: sums in registers at once, of one or two vectors at each position.
 _SUMS = {16: 24, 8: 12}
@@ -21,18 +21,6 @@ _SUMS = {16: 24, 8: 12}
 _TOGETHER = 32
 _WIDEST = 16
 _FOUR = 4
-
-
-class CellMaxima(NamedTuple):
-    """What is computed, band by band of the image's rows."""
-
-    image_shape: tuple[int, int, int]
-    pads: tuple[int, int]
-    templates: np.ndarray
-    biases: np.ndarray
-    bands: int
-    row_cells: np.ndarray
-    col_cells: np.ndarray
 
 
 class _Group(NamedTuple):
@@ -89,21 +77,21 @@ def _block(rows: int, cols: int, most: int, least: int) -> tuple[int, int]:
     return min(sides, key=time)
 
 
-def emit_cells(
-    writer: Writer,
-    spec: CellMaxima,
-    inner: Unit,
-) -> Unit:
+def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> Unit:
     """Return a unit of maxima in cells, which hands them to another unit as an image."""
-    height, width, channels = spec.image_shape
-    pad_y, pad_x = spec.pads
-    n, q = spec.templates.shape[:2]
-    rows = len(spec.row_cells)
-    cols = len(spec.col_cells)
+    # Regular cells are computed band by band: memory for one row of them is enough.
+    bands = layer.out_shape[0] if pool else 1
+    row_cells = np.zeros(pool, np.int64) if pool else layer.row_cells
+    stored = stored_rows(layer.templates, writer.bits)
+    height, width, channels = layer.in_shape
+    pad_y, pad_x = layer.pads
+    n, q = layer.templates.shape[:2]
+    rows = len(row_cells)
+    cols = len(layer.col_cells)
     groups = _groups(n, q * q * channels, _WIDEST if writer.vectors else _FOUR)
     # An image of floats without margins is read where it is.
     copied = bool(pad_y or pad_x or writer.bytes)
-    cell_rows, cell_cols = (int(c.max()) + 1 for c in (spec.row_cells, spec.col_cells))
+    cell_rows, cell_cols = (int(c.max()) + 1 for c in (row_cells, layer.col_cells))
     # Vectors may end after the templates.
     stride = -(-n // _WIDEST) * _WIDEST
     values = {
@@ -115,7 +103,7 @@ def emit_cells(
         "size": q,
         "length": q * channels,
         "n": n,
-        "bands": spec.bands,
+        "bands": bands,
         "rows": rows,
         "cols": cols,
         "cell_rows": cell_rows,
@@ -124,27 +112,21 @@ def emit_cells(
         "groups": groups,
         "shapes": _shapes(n, rows, cols),
         "copied": copied,
-        "tap_type": "float",
-        "some_without": bool(min(spec.row_cells.min(), spec.col_cells.min()) < 0),
+        "tap_type": stored.type,
+        "some_without": bool(min(row_cells.min(), layer.col_cells.min()) < 0),
         "vector": f"{writer.prefix}_vector",
         "unaligned": f"{writer.prefix}_unaligned",
         "line": (width + 2 * pad_x if copied else width) * channels,
         "part": inner.name,
         "unit": np.float32(1 / 255 if writer.bytes else 1),
     }
-    taps = spec.templates
-    tables = {"biases": spec.biases}
-    if writer.bits is not None:
-        # Sums are of floats, whatever the taps are.
-        taps, scales = quantize_rows(taps, writer.bits)
-        tables["scales"] = scales.astype(np.float32)
-        values["tap_type"] = integer_type(taps)
-    sides = [_side_by_side(taps, group) for group in groups]
+    tables = {"biases": layer.biases} | stored.scales
+    sides = [_side_by_side(stored.values, group) for group in groups]
     # The last vector may end after the last tap.
-    tables["taps"] = np.concatenate([*sides, np.zeros(_WIDEST, taps.dtype)])
-    tables |= {"row_cells": spec.row_cells, "col_cells": spec.col_cells}
+    tables["taps"] = np.concatenate([*sides, np.zeros(_WIDEST, stored.values.dtype)])
+    tables |= {"row_cells": row_cells, "col_cells": layer.col_cells}
     work = {
-        "maxima": WorkArray("float", spec.bands * cell_rows * cell_cols * n),
+        "maxima": WorkArray("float", bands * cell_rows * cell_cols * n),
         "best": WorkArray("float", cell_rows * cell_cols * stride),
     }
     if copied:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from visionshare.generators.layers.templates.bands import CellMaxima, emit_cells
+from visionshare.generators.layers.templates.bands import emit_cells
 from visionshare.generators.layers.templates.side_by_side import cells_side_by_side, emit_maps
 from visionshare.generators.layers.templates.tables import regular_pool
 
@@ -19,20 +17,9 @@ __all__ = ["emit"]
 
 def emit(layer: TemplateLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the maxima, which hands them to another unit."""
-    rows, columns, n = layer.out_shape
+    _, columns, n = layer.out_shape
     pool = regular_pool(layer.row_cells, layer.col_cells)
     one_pad = layer.pads[0] == layer.pads[1]
     if pool and one_pad and cells_side_by_side(n, columns):
         return emit_maps(layer, pool, writer, inner)
-    # Regular cells are computed band by band: memory for one row of them is enough.
-    bands, row_cells = (rows, np.zeros(pool, np.int64)) if pool else (1, layer.row_cells)
-    spec = CellMaxima(
-        layer.in_shape,
-        layer.pads,
-        layer.templates,
-        layer.biases,
-        bands,
-        row_cells,
-        layer.col_cells,
-    )
-    return emit_cells(writer, spec, inner)
+    return emit_cells(layer, pool, writer, inner)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
-from visionshare.codegen.quantization import quantize_rows
+from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -42,6 +41,7 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
     """Return the unit of templates whose cells lie side by side, which hands them to a unit."""
     height, width, channels = layer.in_shape
     rows, cols, n_maps = layer.out_shape
+    stored = stored_rows(layer.templates, writer.bits)
     q = layer.templates.shape[1]
     padding = layer.pads[0]
     together = _TOGETHER * 2 if pool == 1 else _TOGETHER
@@ -70,18 +70,13 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
         "phases": [_phase(place, length, layer, pool) for place in range(pool)],
         "chunks": [columns[i : i + _POSITIONS] for i in range(0, pool, _POSITIONS)],
         "counts": sorted({group.n_maps for group in groups}),
-        "tap_type": "float",
+        "tap_type": stored.type,
         "vector": f"{writer.prefix}_vector",
         "unaligned": f"{writer.prefix}_unaligned",
         "unit": np.float32(1 / 255 if writer.bytes else 1),
     }
-    taps = layer.templates
-    tables = {"biases": layer.biases}
-    if writer.bits is not None:
-        # Sums are of floats, whatever the taps are.
-        taps, scales = quantize_rows(taps, writer.bits)
-        tables["scales"] = scales.astype(np.float32)
-        values["tap_type"] = integer_type(taps)
+    taps = stored.values
+    tables = {"biases": layer.biases} | stored.scales
     tables["taps"] = np.concatenate(
         [taps[g.begin : g.begin + g.n_maps].transpose(1, 3, 2, 0).ravel() for g in groups]
     )

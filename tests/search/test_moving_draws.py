@@ -82,7 +82,7 @@ def _loss(model, columns, y):
 
 LEARNERS = [
     GroupFeatureClassifier(alpha=0.5, rounds=6, loss="logistic"),
-    StructuralBoostingClassifier(alpha=2.0, rounds=6, n_entering=2),
+    StructuralBoostingClassifier(alpha=2.0, rounds=6, n_entering=2, calibrate=False),
     ShareBoost(5),
 ]
 
@@ -165,6 +165,7 @@ def test_a_warm_start_moves_no_draw_that_has_weights(corrective):
         n_entering=3,
         corrective=corrective,
         warm_start=True,
+        calibrate=False,
         **MOVING,
     )
     for alpha in (2.0, 1.0):

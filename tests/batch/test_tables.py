@@ -1,12 +1,16 @@
 """Tables of features: every kind of file holds the same names, paths, labels and values."""
 
 import csv
+import re
 
 import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from visionshare import LocalBinaryPatterns, Pixels, UnionOfFamilies
 from visionshare.batch import extract_features, write_table
@@ -174,3 +178,42 @@ def test_the_plan_says_how_much_there_is_to_do(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr()
     assert "plan         100 images, 16 features, about " in said.err
     assert "images       99" in said.out
+
+
+def test_polars_and_arrow_open_a_parquet_file(store, tmp_path):
+    """Names are plain words, as data frames of R take them as columns without quoting."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    polars = pytest.importorskip("polars")
+    columns, expected, paths, labels = store
+    path = write_table(columns, tmp_path / "a.parquet")
+    names = parquet.read_schema(path).names
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9._]*", name) for name in names)
+    frame = polars.read_parquet(path)
+    assert frame["path"].to_list() == paths
+    assert frame["label"].to_list() == labels
+    assert_array_equal(frame.drop("path", "label").to_numpy(), expected)
+
+
+def test_a_pipeline_of_scikit_learn_takes_the_parquet_file(store, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.read_parquet(write_table(store[0], tmp_path / "a.parquet"))
+    features = frame.drop(columns=["path", "label"])
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, frame["label"])
+    assert model.score(features, frame["label"]) == 1
+    assert model[0].feature_names_in_.tolist() == store[0].feature_names
+
+
+def test_a_fitted_pool_gives_other_pictures_the_same_columns(scans, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.toml").write_text('family = "gabor"\n[parameters]\nn_filters = 5\n')
+    command = ["--jobs", "1", "--out"]
+    assert main(["extract", "p.toml,lbp", str(scans), *command, "all.csv"]) == 0
+    fitted = "all.csv.store/features.safetensors"
+    assert main(["extract", fitted, str(scans / "dogs"), *command, "dogs.csv"]) == 0
+    header, *rows = csv.reader((tmp_path / "all.csv").read_text().splitlines())
+    other, *dogs = csv.reader((tmp_path / "dogs.csv").read_text().splitlines())
+    # Pictures of one folder have no label.
+    assert other == ["path", *header[2:]]
+    assert dogs == [[row[0], *row[2:]] for row in rows if row[1] == "dogs"]

@@ -12,6 +12,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,7 +78,8 @@ def _killed_and_resumed(command: list[str], seconds: float, kills: int) -> Itera
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         if number < kills:
             time.sleep(seconds * chosen.uniform(0.3, 0.8) / kills + 1)
-            process.kill()
+            # Popen.kill would reap a process that has ended.
+            os.kill(process.pid, signal.SIGKILL)
         yield _peak(process)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}")

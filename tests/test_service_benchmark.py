@@ -39,6 +39,13 @@ def test_an_attack_leaves_nobody_without_answer(capsys):
         assert row[who]["asked"] > row[who]["failed"] == 0
 
 
+def test_the_service_lives_through_stops_reloads_and_killed_workers(capsys):
+    options = ("--starts", "2", "--reloads", "1", "--kills", "1")
+    rows = measured(capsys, "lives", *options)["lives"]
+    assert [(row["tries"], row["well"]) for row in rows] == [(2, 2), (1, 1), (1, 1)]
+    assert all(row["answers"] for row in rows)
+
+
 def test_an_attack_that_does_not_end_is_given_up_and_named(capsys):
     with (
         running.servers(SAMPLE) as (server, plain),

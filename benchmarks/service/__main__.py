@@ -2,6 +2,7 @@
 
 python -m benchmarks.service --json                # requests a second, against the echo
 python -m benchmarks.service attacks --json        # /health while clients mean harm
+python -m benchmarks.service lives --json          # 100 starts, 20 reloads, 20 killed workers
 python -m benchmarks.service memory --json         # resident size over 100 000 requests
 """
 

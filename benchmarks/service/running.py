@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.service.attacks import ATTACKS, Attacked, attacked
+from benchmarks.service.lives import Lived, lives
 from benchmarks.service.memory import Size, sizes
 from benchmarks.service.processes import Server, echo, service, train_digits
 from benchmarks.service.speed import Speed, speeds
@@ -30,7 +31,9 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.service", description="The service under load and attack."
     )
-    parser.add_argument("what", nargs="?", choices=("speed", "attacks", "memory"), default="speed")
+    parser.add_argument(
+        "what", nargs="?", choices=("speed", "attacks", "memory", "lives"), default="speed"
+    )
     parser.add_argument("--classifier", type=Path, help="default: trains the bundled digits")
     parser.add_argument("--json", action="store_true", help="one line of JSON, not tables")
     parser.add_argument("--seconds", type=float, default=2.0, help="of a measurement (default 2)")
@@ -38,19 +41,29 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=100_000, help="of memory (default 100000)")
     parser.add_argument("--parts", type=int, default=10, help="after which memory is read (10)")
     parser.add_argument("--attacks", nargs="*", choices=ATTACKS, default=list(ATTACKS), help="all")
+    parser.add_argument("--starts", type=int, default=100, help="and stops, of lives (100)")
+    parser.add_argument("--reloads", type=int, default=20, help="under load, of lives (20)")
+    parser.add_argument("--kills", type=int, default=20, help="of a worker, of lives (20)")
     return parser.parse_args(given)
+
+
+@contextmanager
+def _classifier(given: Path | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield given or train_digits(Path(folder) / "digits")
 
 
 @contextmanager
 def servers(classifier: Path | None) -> Iterator[tuple[Server, Server]]:
     """Serve a classifier, by default of the bundled digits, and the plain echo."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = classifier or train_digits(Path(folder) / "digits")
-        with service(file) as server, echo() as plain:
-            yield server, plain
+    with _classifier(classifier) as file, service(file) as server, echo() as plain:
+        yield server, plain
 
 
 def _measured(options: argparse.Namespace) -> list[Any]:
+    if options.what == "lives":
+        with _classifier(options.classifier) as file:
+            return lives(file, options.starts, options.reloads, options.kills)
     with servers(options.classifier) as (server, plain):
         if options.what == "attacks":
             return [_told(attacked(server, plain, name)) for name in options.attacks]
@@ -66,7 +79,7 @@ def _told(row: Attacked) -> Attacked:
     return row
 
 
-def _cells(row: Speed | Attacked | Size) -> list[object]:
+def _cells(row: Speed | Attacked | Size | Lived) -> list[object]:
     """Return a row of the table."""
     if isinstance(row, Attacked):
         spreads = (row.health, row.echo, row.late, row.predict)
@@ -86,6 +99,7 @@ _HEADERS = {
         "attack", "/health, ms", "the echo's /health", "a sleeping loop", "/predict",
         "/health above 100 ms", "the echo's", "failed", "peak, MiB", "after, MiB",
     ],
+    "lives": ["what", "tries", "went well", "slowest, s", "answers"],
     "memory": [
         "requests", "resident, MiB", "anonymous, MiB", "peak, MiB", "answers", "seconds",
     ],

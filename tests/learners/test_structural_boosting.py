@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from visionshare import (
+    MixedNormClassifier,
     Pixels,
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
@@ -175,6 +177,21 @@ def test_the_solver_goes_on_where_nothing_violates():
     assert model.stopped_by_ == "optimal"
     assert_allclose(model.history_[-1].value, value, rtol=1e-6)
     assert set(model.support_) == support
+
+
+@pytest.mark.parametrize(
+    ("model", "m", "d"),
+    [
+        (StructuralBoostingClassifier(alpha=1e-7, refit_tol=1e-9, calibrate=False), 60, 12),
+        (MixedNormClassifier(alpha=1e-6, calibrate=False), 200, 40),
+    ],
+)
+def test_separable_classes_with_next_to_no_penalty_end_with_a_warning(model, m, d):
+    X = np.random.default_rng(0).normal(size=(m, d))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    with pytest.warns(ConvergenceWarning, match="raise alpha"):
+        model.fit(X, y)
+    assert model.stopped_by_ == "max_iter"
 
 
 @pytest.mark.parametrize(("solver", "penalty"), SOLVERS)

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import cast
 
 import numpy as np
@@ -31,7 +32,7 @@ from visionshare.solvers import (
     TaskWeights,
 )
 
-__all__ = ["GenerationSettings", "ending", "generate"]
+__all__ = ["GenerationSettings", "ending", "generate", "was_cut"]
 
 _logger = logging.getLogger(__name__)
 # How often the solver's tolerance is made ten times finer, at most.
@@ -55,6 +56,8 @@ class GenerationSettings:
     criterion: str | TaskCriterion = "violation"
     solver: str | Callable[[TaskProblem], Solver] = "newton"
     corrective: bool = True
+    # Iterations of rounds in a row that only solve on, at most.
+    most_iterations: float = np.inf
 
 
 def generate(
@@ -97,6 +100,7 @@ def generate(
     useless = pool.flat()
     assert last is not None
     gains = _gains(history)
+    n_solves = _solves_at_end(history)
     value = last.value
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
@@ -113,6 +117,7 @@ def generate(
         # What violates optimality is known only where the restricted problem is solved: without a
         # violator the solver goes on, as long as it gains.
         unsolved = settings.corrective and kkt > settings.refit_tol and gains
+        unsolved = unsolved and n_solves * settings.max_iter < settings.most_iterations
         if not chosen and not unsolved:
             quiet += 1
             _logger.info("search %d found no candidate that violates optimality", searches)
@@ -138,6 +143,7 @@ def generate(
         weights = _pruned(problem, solved.weights, active)
         kkt = solved.kkt
         gains = bool(chosen) or _lower(solved.value, value)
+        n_solves = 0 if chosen else n_solves + 1
         value = solved.value
         score = chosen[0].score if chosen else 0.0
         moved = pool.columns.moved(np.array(active, np.int64))
@@ -158,11 +164,24 @@ def ending(history: Sequence[Round], settings: GenerationSettings, n_features: i
     return "optimal" if history[-1].gap <= settings.refit_tol else "max_iter"
 
 
+def was_cut(history: Sequence[Round], settings: GenerationSettings) -> bool:
+    """Return whether the solver would have gone on, had it not done so for long."""
+    n_iterations = _solves_at_end(history) * settings.max_iter
+    is_unsolved = settings.corrective and history[-1].gap > settings.refit_tol
+    return is_unsolved and _gains(history) and n_iterations >= settings.most_iterations
+
+
 def _gains(history: Sequence[Round]) -> bool:
     """Return whether the last round lowered the objective, or let something enter."""
     if len(history) < 2 or len(history[-1].entered):
         return True
     return _lower(history[-1].value, history[-2].value)
+
+
+def _solves_at_end(history: Sequence[Round]) -> int:
+    """Return how many of the last rounds only solved on."""
+    solves = takewhile(lambda record: record.number and not len(record.entered), reversed(history))
+    return sum(1 for _ in solves)
 
 
 def _lower(value: float, before: float) -> bool:

@@ -52,6 +52,7 @@ class TaskClassifier(Classifier, TaskLearner):
 
     _losses = ("squared_hinge", "logistic", "exponential", "squared", "multinomial")
     takes_labels = True
+    _most_iterations = 3000
     class_weight: dict[Any, float] | str | None
     calibrate: bool = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
 from visionshare.learners.checkpoint import History, run_identity
-from visionshare.learners.column_generation import GenerationSettings, ending, generate
+from visionshare.learners.column_generation import GenerationSettings, ending, generate, was_cut
 from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
@@ -52,6 +53,9 @@ class TaskLearner(Learner):
     _losses: ClassVar[tuple[str, ...]]
     # Further settings with which a learner looks for its largest violation at least cost.
     _quickest: ClassVar[dict[str, Any]] = {}
+    # Of rounds in a row that let nothing enter: where next to no penalty holds the weights and
+    # classes can be separated, the minimum is far away, or there is none.
+    _most_iterations: ClassVar[float] = np.inf
 
     loss: str | TaskLoss
     eps: float = 0.1
@@ -105,6 +109,7 @@ class TaskLearner(Learner):
             criterion=TASK_CRITERIA.make(self.criterion),
             solver=solver,
             corrective=self.corrective,
+            most_iterations=self._most_iterations,
         )
 
     def _norm(self) -> RowPenalty:
@@ -141,6 +146,18 @@ class TaskLearner(Learner):
             raise InputError("solver", self.solver, accepted)
         return columns
 
+    def _warn_of_no_optimum(self, kkt: float) -> None:
+        """Say that the rounds ended before the optimum, and what to do."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"the weights are not optimal: their KKT residual is {kkt:.2g} of alpha, not "
+            f"refit_tol={self.refit_tol:g}, after {self.max_iter} iterations a round; raise alpha "
+            f"(now {self.alpha}), which data of separable classes need, or max_iter",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
     def _learn(
         self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
     ) -> Generated:
@@ -163,6 +180,8 @@ class TaskLearner(Learner):
         self.support_ = support_of(pool, self.candidates_)
         self.n_iter_ = history[-1].number
         self.stopped_by_ = ending(history, settings, len(self.support_))
+        if self.stopped_by_ == "max_iter" and was_cut(history, settings):
+            self._warn_of_no_optimum(history[-1].gap)
         return Generated(pool, problem)
 
     def _unscaled(self, end: Generated) -> tuple[np.ndarray, np.ndarray]:

@@ -180,7 +180,7 @@ def _load(server: Server) -> subprocess.Popen[bytes]:
     """Start clients that predict one after the other until they are ended; each answer is 200."""
     content = request("POST", "/predict", "Content-Type: image/png", body=digit_png())
     command = [sys.executable, "-m", "benchmarks.service.load", str(server.port), "4", "3600"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
     process.stdin.write(content)
     process.stdin.close()

@@ -19,6 +19,7 @@ from .generators.lbp import LocalBinaryPatterns as LocalBinaryPatterns
 from .generators.monomials import Monomials as Monomials
 from .generators.patches import PatchTemplates as PatchTemplates
 from .generators.pixels import Pixels as Pixels
+from .generators.pretrained import PretrainedNetwork as PretrainedNetwork
 from .generators.products import Products as Products
 from .generators.sources import SourceClassifiers as SourceClassifiers
 from .generators.stumps import Stumps as Stumps

@@ -8,6 +8,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+# With BLAS of its own, which is counted: families load it when they first need it.
+import cv2  # noqa: F401
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits

@@ -37,6 +37,7 @@ FAMILIES: dict[str, str] = {
     "network": "visionshare.generators.layers.network:Network",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
+    "pretrained": "visionshare.generators.pretrained.family:PretrainedNetwork",
     "pixels": "visionshare.generators.pixels.family:Pixels",
     "products": "visionshare.generators.products.family:Products",
     "sources": "visionshare.generators.sources.family:SourceClassifiers",

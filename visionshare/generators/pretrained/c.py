@@ -1,0 +1,15 @@
+"""Pretrained networks in C: there is no such form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from visionshare.errors import InputError
+
+__all__ = ["emit"]
+
+
+def emit(family: Any, writer: Any) -> Any:
+    """Raise an InputError that says what to do."""
+    accepted = "features that C computes: train a classifier without the pretrained network"
+    raise InputError("family", family.name, accepted)

@@ -1,0 +1,336 @@
+"""Pooled activations of a pretrained network, as features."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    Ids,
+    check_feature,
+    check_features,
+    check_images,
+)
+from visionshare.generators.checks import check_whole
+from visionshare.generators.layer_summary import LayerSummary
+from visionshare.generators.pretrained import efficientnet
+from visionshare.generators.pretrained.network import Cut, cut, pooled
+from visionshare.generators.states import family_state, unfitted
+from visionshare.machine.resources import run_blocks
+
+__all__ = ["PretrainedNetwork"]
+
+_LARGEST_SIDE = 1024
+
+
+class PretrainedNetwork(FeatureFamily):
+    """Mean activations of the channels of a network, at places named.
+
+    The network was learned by others, from other pictures; here nothing is learned. Without
+    pictures by the thousand, its features tell photographs apart far better than those learned
+    from the pictures at hand.
+
+    Parameters
+    ----------
+    network : str or path-like, default "efficientnet-lite0"
+        EfficientNet-Lite0 of the extra ``visionshare[pretrained]``, or an ONNX file of one input
+        (n, 3, H, W), or (n, 1, H, W), of standard operators, that holds its own numbers.
+    places : sequence of str, optional
+        Names of tensors of the network, (n, C, H, W) or (n, C). Of EfficientNet-Lite0 the outputs
+        of its seven stages and of its head when omitted; of a file they must be given.
+    size : int, default 224
+        Side that pictures are resized to.
+    mean, std : sequence of float, optional
+        Of each channel of bytes: the network sees (value − mean) / std. Those of
+        EfficientNet-Lite0, (127, 127, 127) and (128, 128, 128), when omitted; their number is
+        that of the network's channels.
+
+    Attributes
+    ----------
+    ids_ : ndarray of shape (n_features_,), int64
+        Number of each feature among all of the places.
+    n_features_ : int
+    image_shape_ : tuple of int
+
+    Notes
+    -----
+    Pictures run one by one, so that columns have the same bits in batches of any size and for any
+    number of threads; processors of another kind round differently. The network is cut at the
+    deepest place that a chosen feature needs; costs are those of the part. A classifier's file
+    holds that part of an ONNX file; EfficientNet-Lite0 is named by its digest, and the extra has
+    to be installed where the classifier is used.
+
+    References
+    ----------
+    M. Tan, Q. Le, "EfficientNet: rethinking model scaling for convolutional neural networks",
+    ICML 2019.
+
+    Examples
+    --------
+    >>> PretrainedNetwork(size=112)
+    PretrainedNetwork(size=112)
+    """
+
+    name: ClassVar[str] = "pretrained"
+    ids_: np.ndarray
+    _content: bytes
+    _widths: tuple[int, ...]
+
+    def __init__(
+        self,
+        network: str | os.PathLike[str] = efficientnet.NAME,
+        places: Sequence[str] | None = None,
+        size: int = 224,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ) -> None:
+        self.network = network
+        self.places = places
+        self.size = size
+        self.mean = mean
+        self.std = std
+
+    def check_parameters(self) -> None:
+        if not isinstance(self.network, (str, os.PathLike)):
+            accepted = f"{efficientnet.NAME!r}, or the path of an ONNX file"
+            raise InputError("network", self.network, accepted)
+        check_whole("size", self.size, most=_LARGEST_SIDE)
+        listed = isinstance(self.places, (list, tuple)) and len(self.places) > 0
+        named = listed and all(isinstance(place, str) for place in self.places or ())
+        if not named and not (self.places is None and self._is_named):
+            raise InputError("places", self.places, "a list of names of tensors of the network")
+        if len(set(self._places)) < len(self._places):
+            raise InputError("places", self.places, "each place once")
+        for name in ("mean", "std"):
+            self._check_channels(name, getattr(self, name))
+        if len(self._mean) != len(self._std):
+            raise InputError("std", self.std, f"{len(self._mean)} numbers, as mean has")
+
+    def _check_channels(self, name: str, values: Any) -> None:
+        """Raise an InputError unless there is a number for each of 1 or 3 channels."""
+        if values is None:
+            return
+        listed = isinstance(values, (list, tuple)) and len(values) in (1, 3)
+        if not listed or not all(isinstance(v, Real) and np.isfinite(float(v)) for v in values):
+            raise InputError(name, values, "1 or 3 numbers, in the unit of bytes")
+        if name == "std" and min(values) <= 0:
+            raise InputError(name, values, "numbers above 0")
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the network is the extra's."""
+        return str(self.network) == efficientnet.NAME
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        return efficientnet.PLACES if self.places is None else tuple(self.places)
+
+    @property
+    def _mean(self) -> tuple[float, ...]:
+        return tuple(float(v) for v in (efficientnet.MEAN if self.mean is None else self.mean))
+
+    @property
+    def _std(self) -> tuple[float, ...]:
+        return tuple(float(v) for v in (efficientnet.STD if self.std is None else self.std))
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PretrainedNetwork:
+        """Take the shape of the images, and read the network.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range, the extra is not installed, or the file is no network.
+        """
+        self.check_parameters()
+        self._see(images)
+        self._check_shape()
+        if self._is_named:
+            self._content = efficientnet.efficientnet_lite0()
+        else:
+            try:
+                self._content = Path(self.network).read_bytes()
+            except OSError as error:
+                accepted = f"{efficientnet.NAME!r}, or an ONNX file that can be read"
+                raise InputError("network", str(self.network), accepted) from error
+            self._content = self._part(self._places).content
+        return self._with(None)
+
+    def _check_shape(self) -> None:
+        if len(self.image_shape_) == 3 and self.image_shape_[2] not in (1, 3):
+            raise InputError("images", self.image_shape_, "gray or color images")
+
+    def _with(self, ids: np.ndarray | None) -> PretrainedNetwork:
+        """Set the features, all where there are no ids."""
+        self._widths = self._part(self._places).widths
+        self.ids_ = np.arange(sum(self._widths)) if ids is None else ids
+        self.n_features_ = len(self.ids_)
+        return self
+
+    def _part(self, places: tuple[str, ...]) -> Cut:
+        """Return the part of the network that some places need."""
+        shape = (len(self._mean), int(self.size), int(self.size))
+        return cut(self._content, places, shape)
+
+    def _used(self, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+        """Return the places of features, and each feature's number among those of the places."""
+        numbers = self.ids_[ids]
+        starts = np.concatenate([[0], np.cumsum(self._widths)])
+        place = np.searchsorted(starts, numbers, side="right") - 1
+        used = np.unique(place)
+        widths = np.array(self._widths)[used]
+        before = np.concatenate([[0], np.cumsum(widths)])
+        new = before[np.searchsorted(used, place)] + numbers - starts[place]
+        return tuple(self._places[p] for p in used), new
+
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
+        """Return features (n_images, n), float32; the network runs up to the deepest place."""
+        ids = check_features(features, self.n_features_)
+        images = check_images(images, self.image_shape_)
+        out = np.empty((len(images), len(ids)), np.float32)
+        if len(ids) == 0 or len(images) == 0:
+            return out
+        places, numbers = self._used(ids)
+        part = self._part(places)
+
+        def block(start: int, stop: int) -> None:
+            for i in range(start, stop):
+                columns = pooled(part.content, self._prepared(images[i]), places)
+                out[i] = np.concatenate(columns, axis=1)[0, numbers]
+
+        run_blocks(block, len(images), 1, n_jobs)
+        if not np.isfinite(out).all():
+            raise InputError("network", "NaN or infinity", "a network of finite activations")
+        return out
+
+    def _prepared(self, image: np.ndarray) -> np.ndarray:
+        """Return an image (H, W, C) as the network sees it, (1, C, size, size)."""
+        import cv2
+
+        pixels = image.astype(np.float32)
+        if image.dtype != np.uint8:
+            pixels *= np.float32(255)
+        side = int(self.size)
+        if pixels.shape[:2] != (side, side):
+            shrinks = min(pixels.shape[:2]) > side
+            way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+            pixels = cv2.resize(pixels, (side, side), interpolation=way).reshape(side, side, -1)
+        if pixels.shape[2] != len(self._mean):
+            color = len(self._mean) == 3
+            pixels = np.repeat(pixels, 3, axis=2) if color else pixels.mean(axis=2, keepdims=True)
+        mean = np.asarray(self._mean, np.float32)
+        std = np.asarray(self._std, np.float32)
+        seen: np.ndarray = (pixels - mean) / std
+        return np.ascontiguousarray(seen.transpose(2, 0, 1)[None])
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids together: the deepest costs as much as all."""
+        return [check_features(features, self.n_features_)]
+
+    def macs(self, features: Ids = None) -> int:
+        """Return the multiply-accumulates per image of the network up to the deepest place."""
+        ids = check_features(features, self.n_features_)
+        return self._part(self._used(ids)[0]).macs if len(ids) else 0
+
+    def nbytes(self, features: Ids = None) -> int:
+        """Return the bytes of the part of the network, and of the ids."""
+        ids = check_features(features, self.n_features_)
+        if len(ids) == 0:
+            return 0
+        return _whole(len(self._part(self._used(ids)[0]).content)) + 8 * len(ids)
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return self._by_place(self.macs, chosen, features)
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        # An id each; the first pays for the part of the network.
+        return self._by_place(self.nbytes, chosen, features)
+
+    def _by_place(self, cost: Any, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature adds: features of one place add the same."""
+        ends = np.cumsum(self._widths)
+        place = np.searchsorted(ends, self.ids_[features], side="right")
+        before = cost(chosen)
+        added = np.zeros(len(features), np.int64)
+        for p in np.unique(place):
+            first = features[place == p][0]
+            added[place == p] = cost(np.append(chosen, first)) - before
+        return added
+
+    def layer_summaries(self) -> list[LayerSummary]:
+        """Return one layer: the part of the network."""
+        part = self._part(self._used(np.arange(self.n_features_))[0])
+        return [LayerSummary(self.name, (self.n_features_,), None, part.parameters, part.macs)]
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the network's name, the place and the channel."""
+        number = int(self.ids_[check_feature(feature, self.n_features_)])
+        starts = np.concatenate([[0], np.cumsum(self._widths)])
+        place = int(np.searchsorted(starts, number, side="right")) - 1
+        return {
+            "kind": "activation",
+            "network": Path(self.network).name,
+            "place": self._places[place],
+            "channel": number - int(starts[place]),
+        }
+
+    def take(self, features: np.ndarray) -> PretrainedNetwork:
+        ids = check_features(features, self.n_features_)
+        places, numbers = self._used(ids)
+        chosen = self._like("_content")
+        if len(ids):
+            chosen.places = list(places)
+            if not self._is_named:
+                # What a file holds: no more than is needed.
+                chosen._content = self._part(places).content
+        return chosen._with(numbers)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the parameters, and the network: its digest, or what there is of its file."""
+        parameters = {
+            "network": efficientnet.NAME if self._is_named else Path(self.network).name,
+            "places": list(self._places),
+            "size": int(self.size),
+            "mean": list(self._mean),
+            "std": list(self._std),
+        }
+        arrays = {"ids": self.ids_}
+        digest = hashlib.sha256(self._content).hexdigest()
+        if not self._is_named:
+            padding = bytes(-len(self._content) % 8)
+            arrays["network"] = np.frombuffer(self._content + padding, "<i8").astype(np.int64)
+        length = len(self._content)
+        return family_state(self, parameters=parameters, digest=digest, length=length), arrays
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> PretrainedNetwork:
+        family = unfitted(cls, state, arrays, {"ids": 1})
+        family._check_shape()
+        if family._is_named:
+            content = efficientnet.efficientnet_lite0()
+        else:
+            held = arrays.get("network")
+            length = state.get("length")
+            if held is None or held.dtype != np.int64 or not isinstance(length, int):
+                raise InputError("network", None, "the part of the network that the file names")
+            content = held.astype("<i8").tobytes()[: max(0, length)]
+        if hashlib.sha256(content).hexdigest() != state.get("digest"):
+            accepted = f"the network of digest {state.get('digest')!r}"
+            raise InputError("network", str(family.network), accepted)
+        family._content = content
+        n_columns = sum(family._part(family._places).widths)
+        return family._with(check_features(arrays["ids"], n_columns))
+
+
+def _whole(length: int) -> int:
+    """Return bytes as whole numbers of 64 bits hold them."""
+    return -(-length // 8) * 8

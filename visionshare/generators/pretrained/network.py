@@ -1,0 +1,170 @@
+"""A network in ONNX, cut at the places whose activations are asked for, and run by onnxruntime."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from visionshare.codegen.onnx_graph import require_onnx
+from visionshare.errors import InputError
+
+__all__ = ["Cut", "cut", "pooled"]
+
+_LARGEST = 512 << 20
+_PLANE = 4
+
+
+class Cut(NamedTuple):
+    """The part of a network that some places need, with their pooled activations as outputs."""
+
+    content: bytes
+    widths: tuple[int, ...]
+    macs: int
+    parameters: int
+
+
+def _parsed(content: bytes) -> Any:
+    """Return a network that holds all of its numbers and runs nothing but standard operators."""
+    onnx = require_onnx()
+    if len(content) > _LARGEST:
+        raise InputError("network", f"{len(content)} bytes", f"at most {_LARGEST} bytes")
+    try:
+        model = onnx.load_from_string(content)
+    except Exception:
+        raise InputError("network", "no ONNX", "a file of ONNX") from None
+    graph = model.graph
+    has_graphs = any(
+        attribute.type in (attribute.GRAPH, attribute.GRAPHS)
+        for node in graph.node
+        for attribute in node.attribute
+    )
+    custom = any(node.domain not in ("", "ai.onnx") for node in graph.node)
+    # Numbers elsewhere would be read from wherever the file says.
+    tensors = [*graph.initializer, *(a.t for node in graph.node for a in node.attribute)]
+    if has_graphs or custom or len(model.functions):
+        raise InputError("network", "functions or other operators", "standard operators alone")
+    if any(t.external_data or t.data_location == t.EXTERNAL for t in tensors):
+        raise InputError("network", "numbers in other files", "a file that holds its numbers")
+    known = {tensor.name for tensor in graph.initializer}
+    if len([one for one in graph.input if one.name not in known]) != 1:
+        raise InputError("network", "several inputs", "a network of one input")
+    return model
+
+
+@lru_cache(maxsize=12)
+def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
+    """Return the part of a network up to the deepest of some places, and what it costs.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the ONNX file.
+    places : tuple of str
+        Names of tensors: maps (n, C, H, W), of which the mean of the plane is taken, or (n, C).
+    shape : tuple of int
+        Of the network's input for one picture, such as (3, 224, 224).
+
+    Raises
+    ------
+    InputError
+        If the file is no such network, or has no such place.
+    """
+    onnx = require_onnx()
+    model = _parsed(content)
+    graph = model.graph
+    # 1) walk back from the places
+    maker = {name: node for node in graph.node for name in node.output}
+    known = [name for node in graph.node for name in node.output]
+    for place in places:
+        if place not in maker:
+            few = ", ".join(known[-8:])
+            raise InputError("places", place, f"names of tensors of the network, such as {few}")
+    waiting = list(places)
+    needed: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [one for one in (maker[name].input if name in maker else ()) if one]
+    nodes = [node for node in graph.node if needed.intersection(node.output)]
+    constants = [tensor for tensor in graph.initializer if tensor.name in needed]
+    names = {tensor.name for tensor in graph.initializer}
+    (given,) = [one for one in graph.input if one.name not in names]
+    # 2) shapes for pictures of this size
+    helper = onnx.helper
+    own = helper.make_tensor_value_info(given.name, onnx.TensorProto.FLOAT, [1, *shape])
+    outputs = [helper.make_empty_tensor_value_info(place) for place in places]
+    part = helper.make_graph(nodes, "network", [own], outputs, constants)
+    kept = {"opset_imports": list(model.opset_import), "ir_version": model.ir_version}
+    try:
+        whole = onnx.shape_inference.infer_shapes(helper.make_model(part, **kept), data_prop=True)
+    except Exception as error:
+        raise InputError("network", str(error)[:200], f"a network of inputs {shape}") from None
+    shapes = {
+        value.name: [d.dim_value for d in value.type.tensor_type.shape.dim]
+        for value in [*whole.graph.value_info, *whole.graph.output, *whole.graph.input]
+    }
+    sizes = {tensor.name: list(tensor.dims) for tensor in constants}
+    # 3) means of planes
+    widths, pooled = [], []
+    for place in places:
+        sides = shapes.get(place, [])
+        if len(sides) not in (2, _PLANE) or not all(sides[1:]):
+            raise InputError("places", f"{place} of shape {sides}", "maps (n, C, H, W), or (n, C)")
+        widths.append(int(sides[1]))
+        last = place
+        if len(sides) == _PLANE:
+            last = f"{place}/mean"
+            nodes.append(helper.make_node("GlobalAveragePool", [place], [last]))
+        nodes.append(helper.make_node("Flatten", [last], [f"{place}/column"]))
+        pooled.append(
+            helper.make_tensor_value_info(
+                f"{place}/column", onnx.TensorProto.FLOAT, [1, int(sides[1])]
+            )
+        )
+    final = helper.make_graph(nodes, "network", [own], pooled, constants)
+    written = helper.make_model(final, **kept).SerializeToString(deterministic=True)
+    macs = sum(_macs(node, {**shapes, **sizes}) for node in nodes)
+    return Cut(written, tuple(widths), macs, sum(math.prod(tensor.dims) for tensor in constants))
+
+
+def _macs(node: Any, shapes: dict[str, list[int]]) -> int:
+    """Return the multiply-accumulates of an operator; only sums of products count."""
+    if node.op_type == "Conv":
+        return math.prod(shapes[node.output[0]]) * math.prod(shapes[node.input[1]][1:])
+    if node.op_type in ("Gemm", "MatMul"):
+        out = math.prod(shapes[node.output[0]])
+        transposed = any(a.name == "transA" and a.i for a in node.attribute)
+        return out * int(shapes[node.input[0]][0 if transposed else -1])
+    return 0
+
+
+@lru_cache(maxsize=8)
+def _session(content: bytes) -> Any:
+    """Return what runs a network, by one thread: its bits do not depend on others."""
+    try:
+        import onnxruntime
+    except ImportError:
+        accepted = "a machine with onnxruntime: pip install 'visionshare[pretrained]'"
+        raise InputError("network", "an ONNX file", accepted) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError("network", str(error)[:200], "a network that onnxruntime runs") from None
+
+
+def pooled(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[np.ndarray]:
+    """Return the pooled activations (1, C) of each place of one picture (1, C, H, W)."""
+    runs = _session(content)
+    columns: list[np.ndarray] = runs.run(
+        [f"{place}/column" for place in wanted], {runs.get_inputs()[0].name: picture}
+    )
+    return columns

@@ -14,9 +14,9 @@ __all__ = ["Costs", "held_bytes"]
 
 
 def held_bytes(family: Any) -> int:
-    """Return the bytes of a fitted family's arrays, as a classifier's file holds them."""
+    """Return the bytes of a fitted family's arrays, and of what files only name."""
     _, arrays = family.to_state()
-    return sum(int(array.nbytes) for array in arrays.values())
+    return sum(int(array.nbytes) for array in arrays.values()) + int(family.bytes_elsewhere)
 
 
 class Costs(ABC):
@@ -28,6 +28,11 @@ class Costs(ABC):
     @abstractmethod
     def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of these features together."""
+
+    @property
+    def bytes_elsewhere(self) -> int:
+        """Bytes that prediction needs and that a classifier's file only names."""
+        return 0
 
     def nbytes(self, features: Ids = None) -> int:
         """Return the bytes that a classifier of these features holds, without weights."""

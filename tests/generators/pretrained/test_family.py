@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare import CompactClassifier, PretrainedNetwork
+from visionshare import CompactClassifier, Pixels, PretrainedNetwork, UnionOfFamilies
 from visionshare.errors import InputError
 from visionshare.export import c_program
 from visionshare.generators import family_examples
@@ -131,3 +131,7 @@ def test_efficientnet_has_2064_columns_of_true_cost(tmp_path):
     # At 224 pixels 385 million, as published; the file of all is as large as its numbers.
     assert 380e6 < PretrainedNetwork().fit(images).macs() < 390e6
     assert 13e6 < family.nbytes() < 14e6
+    # A budget in bytes sees the network, though the file only names it.
+    assert model.nbytes > few.nbytes() > 1e6
+    both = UnionOfFamilies([PretrainedNetwork(size=64), Pixels()]).fit(images)
+    assert both.nbytes() > family.nbytes()

@@ -246,6 +246,13 @@ class PretrainedNetwork(FeatureFamily):
             return 0
         return _whole(len(self._part(self._used(ids)[0]).content)) + 8 * len(ids)
 
+    @property
+    def bytes_elsewhere(self) -> int:
+        """Bytes of the part of EfficientNet-Lite0, which the extra holds."""
+        if not self._is_named or self.n_features_ == 0:
+            return 0
+        return self.nbytes() - self.ids_.nbytes
+
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         return self._by_place(self.macs, chosen, features)
 

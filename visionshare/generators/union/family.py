@@ -76,6 +76,11 @@ class UnionOfFamilies(FeatureFamily):
         return all(part.in_whole_numbers for part in self.parts_)
 
     @property
+    def bytes_elsewhere(self) -> int:
+        """Bytes of all parts that a classifier's file only names."""
+        return sum(part.bytes_elsewhere for part in self.parts_)
+
+    @property
     def groups(self) -> np.ndarray | None:
         """Number of each feature's group, None where no part has groups."""
         groups_of = [part.groups for part in self.parts_]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from llvmlite import ir
 from numba import cfunc, types
 from numba.extending import intrinsic
 
-__all__ = ["call_kernel", "kernel"]
+__all__ = ["Kernel", "call_kernel", "kernel"]
 
 _FLOATS = types.float32[::1]
 _SIGNATURE = types.void(
@@ -21,9 +24,35 @@ _SIGNATURE = types.void(
     types.int32[::1],  # places: where maxima are; not written when empty
 )
 
-#: Decorates the kernel of a kind of layer, for one image:
-#: ``forward(x, unit, ints, weights, work, out, places)``.
-kernel = cfunc(_SIGNATURE, cache=True)
+_COMPILING = Lock()
+
+
+class Kernel:
+    """The kernel of a kind of layer, for one image, compiled when it is first needed.
+
+    Parameters
+    ----------
+    function : callable
+        ``forward(x, unit, ints, weights, work, out, places)``, in what numba compiles.
+    """
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return cfunc(_SIGNATURE, cache=True)(self._function)
+
+    @property
+    def address(self) -> int:
+        """Where the compiled function starts, for ``call_kernel``."""
+        # Two threads that compiled it would keep one function and call the other.
+        with _COMPILING:
+            return int(self._compiled.address)
+
+
+#: Decorates the kernel of a kind of layer.
+kernel = Kernel
 
 
 @intrinsic

@@ -30,17 +30,33 @@ def cell_histograms(
     # codes: (2^points,), int64
     # cells: (n_cells, 4), int64
     # out: (n, n_cells, n_codes), int32
+    # Points are compared a row at a time: the loops over x run in vector instructions.
+    longest = 0
+    for k in range(len(cells)):
+        longest = max(longest, cells[k, 3] - cells[k, 2])
+    differences = np.empty(longest, np.float32)
+    patterns = np.empty(longest, np.int32)
     for i in range(len(images)):
         gray = _gray(images[i])
         for k in range(len(cells)):
+            left = cells[k, 2]
+            width = cells[k, 3] - left
+            counts = out[i, k]
             for y in range(cells[k, 0], cells[k, 1]):
-                for x in range(cells[k, 2], cells[k, 3]):
-                    center = gray[y, x]
-                    pattern = 0
-                    for p in range(len(starts) - 1):
-                        total = np.float32(0)
-                        for t in range(starts[p], starts[p + 1]):
-                            total += weights[t] * (gray[y + rows[t], x + cols[t]] - center)
-                        if total >= 0:
-                            pattern |= 1 << p
-                    out[i, k, codes[pattern]] += 1
+                centers = gray[y, left : left + width]
+                patterns[:width] = 0
+                for p in range(len(starts) - 1):
+                    differences[:width] = 0
+                    # 1) the weighted difference of a point on the circle from each center
+                    for t in range(starts[p], starts[p + 1]):
+                        first = left + cols[t]
+                        neighbors = gray[y + rows[t], first : first + width]
+                        weight = weights[t]
+                        for x in range(width):
+                            differences[x] += weight * (neighbors[x] - centers[x])
+                    # 2) its bit of each pattern
+                    for x in range(width):
+                        patterns[x] |= np.int32(differences[x] >= 0) << np.int32(p)
+                # 3) count the codes
+                for x in range(width):
+                    counts[codes[patterns[x]]] += 1

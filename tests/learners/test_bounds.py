@@ -11,6 +11,8 @@ from visionshare.learners.bounds import (
     approximation,
     generalization_gap,
     selection_gap,
+    shareboost_features,
+    shareboost_rounds,
     transfer_gap,
 )
 
@@ -42,6 +44,17 @@ def test_wrong_numbers_are_refused(wrong):
     model = ShareBoost(rounds=1).fit(np.eye(8)[:, :3], np.arange(8) % 2)
     with pytest.raises(InputError, match=f"^{next(iter(wrong))}"):
         generalization_gap(model, **{"examples": 8, "columns": 3, **wrong})
+
+
+def test_few_bounded_weights_need_the_rounds_of_their_norm():
+    weights = np.zeros((4, 9))
+    weights[1, :3] = [2, -2, 2]
+    assert shareboost_rounds(weights, 0.5) == 4 * 6**2 / 0.5
+    assert shareboost_features(3, 2.0, 0.5) == shareboost_rounds(weights, 0.5)
+    with pytest.raises(InputError, match=r"^epsilon"):
+        shareboost_rounds(weights, math.nan)
+    with pytest.raises(InputError, match=r"^n_features"):
+        shareboost_features(0, 2.0, 0.5)
 
 
 def test_good_sources_make_the_slow_term_small(transfer):

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.learners import ShareBoost
+from visionshare.learners.bounds import shareboost_rounds
 from visionshare.losses import MulticlassLogistic
 
 PLAIN = {"penalty": "none", "scaling": "max_abs", "refit_tol": 1e-9, "max_iter": 3000}
@@ -69,8 +70,8 @@ def test_theorem_2_rounds_that_suffice():
     y = np.argmax(X @ W_star.T, axis=1)
     omega = np.full(400, 1 / 400)
     reference = MulticlassLogistic().value(W_star @ X.T, y, omega)
-    norm, eps = np.abs(W_star).max(axis=0).sum(), 0.3
-    rounds = min(30, int(np.ceil(4 * norm**2 / eps)))
+    eps = 0.3
+    rounds = min(30, shareboost_rounds(W_star, eps))
     # Classes that can be told apart have no minimum: refits that stop early only ask for more.
     model = ShareBoost(rounds=rounds, **{**PLAIN, "max_iter": 30}).fit(X, y)
     assert model.path_[-1].loss <= reference + eps

@@ -1,14 +1,18 @@
 """Many pictures and large scans, killed and resumed: ``python -m benchmarks.extraction_campaign``.
 
 Pictures of 28 × 28 and tiled, compressed scans are made (a few contents under many names), and
-``visionshare extract`` runs on them twice: once undisturbed, and once killed some times at random
-moments and started again. Printed are rows per second, the largest resident memory of any run, and
-whether both tables are equal, byte for byte.
+``visionshare extract`` runs on them twice: once undisturbed, and once killed some times, after
+random numbers of parts, and started again. Printed are rows per second, the largest resident memory
+of any run, how many kills ended a run, and whether both tables are equal, byte for byte.
+``--json FILE`` keeps the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
+import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -17,10 +21,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
+from visionshare.files.fingerprints import IMAGE_BLOCK
 
 __all__ = ["main", "make_pictures", "make_scans", "measured"]
 
@@ -64,25 +70,23 @@ def _command(folder: Path, out: Path, options: list[str]) -> list[str]:
     return [*start, "--out", str(out), "--sample", "500", *options]
 
 
-def _peak(process: subprocess.Popen[bytes]) -> float:
-    """Wait for a process; return the largest resident memory that the system saw, in MB."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
-
-
-def _killed_and_resumed(command: list[str], seconds: float, kills: int) -> Iterator[float]:
-    """Run a command that is killed some times; yield the memory of each run."""
-    chosen = random.Random(0)
-    for number in range(kills + 1):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        if number < kills:
-            time.sleep(seconds * chosen.uniform(0.3, 0.8) / kills + 1)
+def _run(command: list[str], out: Path, kill_after: int | None = None) -> tuple[float, bool]:
+    """Run an extraction, killed after so many parts; return its memory in MB, and if it was."""
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    ended = 0
+    while not ended:
+        time.sleep(0.02)
+        n_parts = 0 if kill_after is None else len(list(Path(f"{out}.store/work").glob("*.json")))
+        if kill_after is not None and n_parts >= kill_after:
             # Popen.kill would reap a process that has ended.
             os.kill(process.pid, signal.SIGKILL)
-        yield _peak(process)
-    if process.returncode:
+            kill_after = None
+        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, -signal.SIGKILL):
         raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}")
+    # A process that ended before the signal keeps the code that it ended with.
+    return usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3), process.returncode != 0
 
 
 def measured(folder: Path, options: list[str], kills: int, work: Path) -> dict[str, float | bool]:
@@ -90,19 +94,29 @@ def measured(folder: Path, options: list[str], kills: int, work: Path) -> dict[s
     whole = work / "whole.csv"
     resumed = work / "resumed.csv"
     begun = time.perf_counter()
-    (first,) = _killed_and_resumed(_command(folder, whole, options), 0, 0)
+    first = _run(_command(folder, whole, options), whole)
     seconds = time.perf_counter() - begun
-    peaks = list(_killed_and_resumed(_command(folder, resumed, options), seconds, kills))
-    with open(whole, "rb") as a, open(resumed, "rb") as b:
-        content = a.read()
-        is_equal = content == b.read()
-    rows = content.count(b"\n") - 1
+    rows = _n_lines(whole) - 1
+    chosen = random.Random(0)
+    # Not after the last part, when a run might end before the signal.
+    most = max(1, (rows - 1) // IMAGE_BLOCK)
+    moments = sorted(chosen.randint(1, most) for _ in range(kills))
+    runs = [first]
+    for moment in [*moments, None]:
+        runs.append(_run(_command(folder, resumed, options), resumed, moment))
     return {
         "rows": rows,
+        "seconds": seconds,
         "rate": rows / seconds,
-        "megabytes": max(first, *peaks),
-        "equal": is_equal,
+        "megabytes": max(peak for peak, _ in runs),
+        "kills": sum(was_killed for _, was_killed in runs),
+        "equal": filecmp.cmp(whole, resumed, shallow=False),
     }
+
+
+def _n_lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -113,9 +127,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--side", type=int, default=8000)
     parser.add_argument("--tile", type=int, default=256)
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="file of the figures")
     options = parser.parse_args(arguments)
-    print("| what | rows | rows per second | largest MB | kills | same file |")
+    print("| what | rows | rows per second | largest MB | kills at work | same file |")
     print("|---|---|---|---|---|---|")
+    all_found: dict[str, dict[str, float | bool]] = {}
     for what in ("pictures", "scans"):
         n = getattr(options, what)
         if not n:
@@ -123,16 +139,31 @@ def main(arguments: list[str] | None = None) -> None:
         work = Path(tempfile.mkdtemp())
         try:
             if what == "pictures":
-                make_pictures(work / what, n)
+                _in_a_process(make_pictures, work / what, n)
+                regions = []
             else:
-                make_scans(work / what, n, options.side)
-            regions = ["--tiles", str(options.tile)] if what == "scans" else []
+                _in_a_process(make_scans, work / what, n, options.side)
+                regions = ["--tiles", str(options.tile)]
             found = measured(work / what, regions, options.kills, work)
         finally:
             shutil.rmtree(work)
+        all_found[f"{n} {what}"] = found
         line = (f"{n} {what}", found["rows"], f"{found['rate']:.0f}", f"{found['megabytes']:.0f}")
+        kills = f"{found['kills']} of {options.kills}"
         same = "yes" if found["equal"] else "NO"
-        print(f"| {' | '.join(map(str, line))} | {options.kills} | {same} |", flush=True)
+        print(f"| {' | '.join(map(str, line))} | {kills} | {same} |", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(all_found, indent=1) + "\n", encoding="utf-8")
+
+
+def _in_a_process(function: Callable[..., None], *arguments: object) -> None:
+    """Call a function in a process of its own."""
+    # The system counts the memory of a command from that of the process that starts it.
+    process = multiprocessing.get_context("spawn").Process(target=function, args=arguments)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError(f"{function.__name__}: exit code {process.exitcode}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-OPTIONS = ["--pictures", "300", "--scans", "1", "--side", "600", "--tile", "40", "--kills", "1"]
+OPTIONS = ["--pictures", "300", "--scans", "1", "--side", "600", "--tile", "30", "--kills", "1"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no wait4")
@@ -16,6 +16,7 @@ def test_killed_and_resumed_to_the_same_file() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [line[:2] for line in cells] == [["300 pictures", "300"], ["1 scans", "225"]]
-    assert [line[5] for line in cells] == ["yes", "yes"]
+    assert [line[:2] for line in cells] == [["300 pictures", "300"], ["1 scans", "400"]]
+    # The kill falls after the first of two parts.
+    assert [line[4:] for line in cells] == [["1 of 1", "yes"], ["1 of 1", "yes"]]
     assert all(float(line[3]) < 1024 for line in cells)

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.errors.inputs import input_errors
 
 __all__ = [
+    "accuracy",
     "checked_classes",
     "class_names",
     "in_order",
@@ -40,7 +42,7 @@ def label_array(labels: Any, argument: str = "y") -> np.ndarray:
             complex_ = "; Complex data not supported" if labels.dtype.kind == "c" else ""
             raise InputError(argument, f"labels of the type {labels.dtype}", _TYPES + complex_)
         if labels.dtype.kind not in "OT":
-            return labels
+            return _finite(labels, argument)
     values = np.asarray(labels, dtype=object)
     if values.ndim != 1:
         return np.asarray(labels)
@@ -53,7 +55,7 @@ def label_array(labels: Any, argument: str = "y") -> np.ndarray:
     if first_of_type.keys() - {"text", "boolean", "whole number", "float"}:
         raise InputError(argument, next(iter(first_of_type.values())), _TYPES)
     if "text" not in first_of_type:
-        return _numbers(values.tolist())
+        return _finite(_numbers(values.tolist()), argument)
     array = np.asarray(labels)
     return values if array.dtype.kind == "T" else array
 
@@ -68,11 +70,18 @@ def _type_of(label: Any) -> str:
     return "float" if isinstance(label, (Real, np.floating)) else type(label).__name__
 
 
+def _finite(labels: np.ndarray, argument: str) -> np.ndarray:
+    """Return numbers of one label an example, if they are finite."""
+    if labels.ndim == 1 and labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError(argument, labels[~np.isfinite(labels)][0], _TYPES)
+    return labels
+
+
 def _numbers(labels: list[Any]) -> np.ndarray:
     array = np.array(labels)
     # NumPy makes floats of 2**63 and 1.
     is_rounded = array.dtype.kind == "f" and all(isinstance(n, Integral) for n in labels)
-    return np.array(labels, np.uint64) if is_rounded and min(labels) >= 0 else array
+    return np.array(labels, np.uint64) if is_rounded and min(labels, default=-1) >= 0 else array
 
 
 def checked_classes(classes: Any, argument: str = "classes") -> np.ndarray:
@@ -118,6 +127,15 @@ def quoted(classes: Iterable[Any]) -> str:
 
 def _shown(label: Any) -> str:
     return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def accuracy(labels: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
+    """Return the share of the examples whose class is predicted."""
+    from sklearn.metrics import accuracy_score
+
+    labels = label_array(labels)
+    with input_errors("y", labels, f"a label for each of {len(predicted)} examples"):
+        return float(accuracy_score(labels, predicted, sample_weight=sample_weight))
 
 
 def numbers_of(labels: Any, classes: np.ndarray, argument: str = "labels") -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.class_labels import checked_classes, label_array
+from visionshare.class_labels import accuracy, checked_classes
 from visionshare.classifier.card import model_card
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
@@ -309,9 +309,7 @@ class CompactClassifier:
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
-        from sklearn.metrics import accuracy_score
-
-        return float(accuracy_score(label_array(y), self.predict(images, n_jobs)))
+        return accuracy(y, self.predict(images, n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k)."""

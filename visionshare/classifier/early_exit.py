@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visionshare.class_labels import label_array
+from visionshare.class_labels import accuracy
 from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins, true_numbers
 from visionshare.errors import InputError
 from visionshare.machine.resources import product
@@ -176,9 +176,7 @@ class EarlyExit:
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
-        from sklearn.metrics import accuracy_score
-
-        return float(accuracy_score(label_array(y), self.predict(images, n_jobs)))
+        return accuracy(y, self.predict(images, n_jobs))
 
     def stops(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.errors.inputs import checked_path
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
 from visionshare.generators.former import current_names
@@ -78,7 +78,7 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of a :class:`CompactClassifier` from a file of any known version."""
-    path = Path(path)
+    path = checked_path("path", path)
     header, arrays = read_tensor_file(path, FORMAT, VERSIONS, ClassifierFileError)
     try:
         return _fields(header, arrays)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets
 from visionshare.datasets.catalog_sets import load_dataset
@@ -16,6 +15,7 @@ from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
 from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
+from visionshare.errors.inputs import checked_path
 from visionshare.errors.names import nothing_named
 
 
@@ -70,7 +70,7 @@ def load_images(
         return replace(load_dataset(source, split, data_dir, cut, fonts, catalog), split=split)
     if fonts is not None:
         raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
-    path = Path(source)
+    path = checked_path("source", source)
     if cut is not None:
         if not os.path.isdir(path):
             raise DataError(f"{source}: patches are cut from a folder of textures")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.containers.container import TURNED, Container, orientation_of
 from visionshare.datasets.containers.formats import Format, format_of, readable_formats
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -146,6 +146,9 @@ def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> b
     elif isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             data = _read(file)
+    elif not hasattr(source, "read") or isinstance(source, io.TextIOBase):
+        accepted = "a path, bytes, or a file that is open for binary reading"
+        raise InputError("source", type(source).__name__, accepted)
     else:
         # A file that cannot be wound back is read from where it is.
         with suppress(AttributeError, OSError):

@@ -9,6 +9,7 @@ __all__ = [
     "DataError",
     "ExportError",
     "InputError",
+    "InputTypeError",
     "MemoryLimitError",
     "RecipeError",
     "ServiceError",
@@ -59,6 +60,16 @@ class InputError(VisionshareError, ValueError):
 
     def __reduce__(self) -> tuple[type, tuple[str, object, str]]:
         return type(self), (self.argument, self.given, self.accepted)
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument is of a type that cannot be used.
+
+    Examples
+    --------
+    >>> issubclass(InputTypeError, TypeError)
+    True
+    """
 
 
 class ClusterError(VisionshareError, RuntimeError):

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from visionshare.class_labels import label_array
+from visionshare.class_labels import accuracy, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake, as_rasters
 from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
+from visionshare.errors.inputs import input_errors
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
@@ -32,7 +33,12 @@ from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
-from visionshare.learners.examples import classes_and_numbers
+from visionshare.learners.examples import (
+    check_length,
+    checked_table,
+    checked_targets,
+    classes_and_numbers,
+)
 from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.reading import parse_recipe
@@ -250,26 +256,25 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        accepted = "a whole number of at least 0, a RandomState, or None"
+        with input_errors("random_state", self.random_state, accepted):
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _training(
         self, images: Any, y: Any, least_side: int
     ) -> tuple[np.ndarray, np.ndarray, Intake | None]:
         """Return images of bytes, or vectors; the labels, checked; and how images became bytes."""
+        # 1) labels and images of a kind that is known, one label for each
         images = as_array(images)
+        y = checked_targets(self, y if y is None else label_array(y))
+        intake = None
         if is_vectors(images):
-            intake = None
-            y = y if y is None else label_array(y)
-            rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
+            rasters = checked_table(self, images, reset=True)
         else:
-            if y is None:
-                raise InputError("y", None, "a class for each image")
-            # A column of a table, or a list.
-            y = column_or_1d(label_array(y), warn=True)
-            assert_all_finite(y, input_name="y")
             intake = propose_intake(images, self.size, self.color, least_side)
-            if len(images) != len(y):
-                raise InputError("y", len(y), f"a class for each of {len(images)} images")
+        check_length(y, len(images))
+        # 2) bytes of images
+        if intake is not None:
             rasters = intake.apply(images)
             if (rasters == rasters[:1]).all():
                 given = f"{len(rasters)} images that are all the same"
@@ -302,7 +307,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, images: Any) -> np.ndarray:
         check_is_fitted(self)
         if len(self.image_shape_) == 1:
-            images = validate_data(self, images, dtype=(np.float64, np.float32), reset=False)
+            images = checked_table(self, images, reset=False)
         return self.classifier_.decision_function(images, resolve_jobs(self.n_jobs))
 
     def decision_function(self, images: Any) -> np.ndarray:
@@ -316,7 +321,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, images: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: labels of any type that :meth:`fit` takes."""
-        return float(super().score(images, label_array(y), sample_weight))
+        return accuracy(y, self.predict(images), sample_weight)
 
     def predict_proba(self, images: Any) -> np.ndarray:
         """Return probabilities (n, k), calibrated on held-out training images."""

@@ -16,15 +16,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
-from visionshare.class_labels import label_array, renamed
+from visionshare.class_labels import accuracy, label_array, renamed
 from visionshare.classifier.path import PathStep
 from visionshare.columns import ArrayColumns, Columns, SparseColumns
 from visionshare.errors import InputError
+from visionshare.errors.inputs import input_errors
 from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.examples import Examples, classes_and_numbers, example_weights
+from visionshare.learners.examples import (
+    Examples,
+    check_length,
+    checked_table,
+    checked_targets,
+    classes_and_numbers,
+    example_weights,
+)
 from visionshare.learners.labels import (
     check_targets,
     entry_weights,
@@ -58,7 +67,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Classifier", "Learner", "Regressor"]
 
-_FLOATS = (np.float64, np.float32)
 # Weights of a compact classifier, which has them in float32.
 _LEAST_COEF = 1e-30
 
@@ -141,11 +149,11 @@ class Learner(BaseEstimator):
         if isinstance(X, np.ndarray) and X.ndim > 2:
             accepted = "a table (m, d); for images: visionshare.ImageClassifier, or a pipeline"
             raise InputError("X", X.shape, f"{accepted} of a family such as PatchTemplates")
-        table, y = validate_data(
-            self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric, accept_sparse=sparse
-        )
+        y = checked_targets(self, y, numeric=numeric, several=targets)
+        table = checked_table(self, X, reset=True, sparse=sparse)
+        check_length(y, table.shape[0])
         if numeric:
-            check_targets(np.asarray(y, np.float64))
+            check_targets(finite_numbers(y))
         if issparse(table):
             return SparseColumns(table, dtype=str(table.dtype)), y
         return self._table_columns(table), y
@@ -193,7 +201,7 @@ class Learner(BaseEstimator):
             X = X.moved_to(self.moved_) if self.moved_ else X
             return finite_scores(X.scores_of(self.support_, coef, intercept), "X")
         sparse = "csc" if self.takes_sparse else False
-        table = validate_data(self, X, dtype=_FLOATS, reset=False, accept_sparse=sparse)
+        table = checked_table(self, X, reset=False, sparse=sparse)
         values = table[:, self.support_] if issparse(table) else self._table_features(table)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.asarray(values @ coef.T + intercept)
@@ -262,7 +270,7 @@ class Classifier(ClassifierMixin, Learner):
 
     def score(self, X: np.ndarray | Columns, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: labels of any type that ``fit`` takes."""
-        return float(super().score(X, label_array(y), sample_weight))
+        return accuracy(y, self.predict(X), sample_weight)
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
@@ -344,3 +352,9 @@ class Regressor(RegressorMixin, Learner):
         """Return the targets, (m,) or (m, T)."""
         scores = self._scores(X)
         return scores[:, 0] if self._flat else scores
+
+    def score(self, X: np.ndarray | Columns, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination R²."""
+        predicted = self.predict(X)
+        with input_errors("y", y, f"the targets of {len(predicted)} examples"):
+            return float(r2_score(y, predicted, sample_weight=sample_weight))

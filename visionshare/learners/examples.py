@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from visionshare.class_labels import checked_classes, quoted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.errors.inputs import input_errors
 from visionshare.errors.ranges import check_range, peak_of
 from visionshare.learners.class_weights import check_class_weight, weights_of_classes
 
@@ -21,7 +22,17 @@ from visionshare.learners.class_weights import check_class_weight, weights_of_cl
 _LEAST_WEIGHT = 1e-30
 _LARGEST_WEIGHT = 1e30
 
-__all__ = ["Examples", "class_signs", "classes_and_numbers", "example_weights"]
+__all__ = [
+    "Examples",
+    "check_length",
+    "checked_table",
+    "checked_targets",
+    "class_signs",
+    "classes_and_numbers",
+    "example_weights",
+]
+
+_FLOATS = (np.float64, np.float32)
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,27 @@ class Examples:
     def signs(self) -> np.ndarray:
         """±1, one column per class against the rest, (m, k); of two classes the second's alone."""
         return class_signs(self.y, self.n_classes)
+
+
+def checked_table(estimator: Any, X: Any, *, reset: bool, sparse: Any = False) -> Any:
+    """Return a table (m, d) of float64 or float32, once scikit-learn has checked it."""
+    with input_errors("X", X, "a table (m, d) of finite numbers"):
+        return validate_data(estimator, X, dtype=_FLOATS, reset=reset, accept_sparse=sparse)
+
+
+def checked_targets(
+    estimator: Any, y: Any, *, numeric: bool = False, several: bool = False
+) -> np.ndarray:
+    """Return targets (m,), or (m, T) for ``several``, once scikit-learn checked it."""
+    with input_errors("y", y, "a target for each example"):
+        targets: np.ndarray = validate_data(estimator, y=y, multi_output=several, y_numeric=numeric)
+    return targets
+
+
+def check_length(y: np.ndarray, m: int) -> None:
+    """Check that there is a target for each example."""
+    if len(y) != m:
+        raise InputError("y", f"{len(y)} targets", f"one target for each of {m} examples")
 
 
 def class_signs(y: np.ndarray, n_classes: int) -> np.ndarray:
@@ -88,9 +120,12 @@ def _checked_weights(sample_weight: Any, m: int) -> np.ndarray:
         return np.ones(m)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(m, sample_weight)
-    omega: np.ndarray = check_array(
-        sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
-    )
+    with input_errors(
+        "sample_weight", sample_weight, f"one finite weight for each of {m} examples"
+    ):
+        omega: np.ndarray = check_array(
+            sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
+        )
     if omega.shape != (m,):
         raise InputError("sample_weight", omega.shape, f"one weight for each of {m} examples")
     if (omega < 0).any():

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from visionshare.errors import RecipeError
+from visionshare.errors.inputs import checked_path
 from visionshare.errors.names import did_you_mean, nothing_named
 from visionshare.files.bundled import bundled
 from visionshare.files.toml import parse_toml, read_toml_file
@@ -91,7 +92,7 @@ def load_recipe(
         If there is no such recipe, or a key or a value of it is not accepted.
     """
     known = bundled("pipelines")
-    path = known.get(str(name_or_path), Path(name_or_path))
+    path = known.get(str(name_or_path), checked_path("name_or_path", name_or_path))
     if not os.path.isfile(path):
         kind = "recipe file or pipeline"
         raise RecipeError(nothing_named(name_or_path, kind, known, LISTED_PIPELINES))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from visionshare.errors.inputs import checked_path
 from visionshare.files.durable import storage_errors
 from visionshare.store.manifest import read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, shard_problem
@@ -33,7 +33,7 @@ def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> store_info("out/mnist/work/store")["evaluated"]  # doctest: +SKIP
     10740
     """
-    manifest = read_manifest(Path(path))
+    manifest = read_manifest(checked_path("path", path))
     entries = manifest.shards.values()
     return {
         "examples": manifest.shape[0],
@@ -66,7 +66,7 @@ def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
     >>> verify_store("out/mnist/work/store")  # doctest: +SKIP
     {}
     """
-    folder = Path(path)
+    folder = checked_path("path", path)
     manifest = read_manifest(folder)
     problems = {
         name: shard_problem(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
@@ -97,7 +97,7 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     >>> repair_store("out/mnist/work/store")  # doctest: +SKIP
     ['00003.h5']
     """
-    folder = Path(path)
+    folder = checked_path("path", path)
     # A folder without a store is left as it is: a lock would make a file in it.
     read_manifest(folder)
     with writer_lock(folder):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.errors import InputError, StoreError
+from visionshare.errors.inputs import checked_path
 from visionshare.files.durable import is_partial, make_folder
 from visionshare.files.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
@@ -66,7 +67,7 @@ def create_store(
     """
     check_dtype(dtype)
     parse_size(memory)
-    folder = Path(path)
+    folder = checked_path("path", path)
     if not (folder / MANIFEST).exists():
         present = folder.iterdir() if folder.exists() else ()
         if not all(is_partial(file) or file.name in (LOCK, MANIFEST) for file in present):
@@ -115,7 +116,7 @@ def create_empty_store(
     check_dtype(dtype)
     if family.n_features_ > MOST_COLUMNS:
         raise InputError("family", f"{family.n_features_} features", f"at most {MOST_COLUMNS}")
-    folder = Path(path)
+    folder = checked_path("path", path)
     if not _write_first(folder, family, m, images_sha256, dtype):
         raise StoreError(f"{folder}: holds a store already; open it, or give another folder")
     return open_store(folder, family)
@@ -165,7 +166,7 @@ def open_store(
         ...
     visionshare.errors.StoreError: no folder of a store named 'nowhere'.
     """
-    folder = Path(path)
+    folder = checked_path("path", path)
     manifest = read_manifest(folder)
     if family is not None and manifest.family_sha256 != spec_fingerprint(*family.to_state()):
         raise StoreError(f"{folder}: belongs to another pool of features; give another folder")

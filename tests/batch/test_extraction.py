@@ -298,3 +298,36 @@ def test_the_command_names_what_is_wrong(paths, tmp_path, capsys, changed, word)
     error = capsys.readouterr().err
     assert error.startswith(f"error: {word}")
     assert error.count("\n") == 1
+
+
+def test_drafts_are_about_the_same_and_do_not_mix(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        smooth = Image.fromarray(rng.integers(0, 256, (12, 16, 3), np.uint8)).resize((320, 240))
+        # Turned by a quarter: upright it is 320 × 240.
+        smooth.save(tmp_path / f"{number}.jpg", exif=_turned())
+    paths = sorted(map(str, tmp_path.glob("*.jpg")))
+    small = read_images(paths, (40, 30))
+    draft = read_images(paths, (40, 30), draft=True)
+    assert 0 < np.abs(small.astype(int) - draft).mean() < 3
+    # Nothing to divide: the same bits.
+    full = read_images(paths, (200, 150), "color")
+    assert_array_equal(read_images(paths, (200, 150), "color", draft=True), full)
+
+    family = Pixels().fit(small)
+    extract_features(family, paths, tmp_path / "s", draft=True)
+    columns = open_store(tmp_path / "s", family)
+    assert_array_equal(columns.columns_of(), family.transform(draft).T)
+    with pytest.raises(StoreError, match="other features, images or settings"):
+        extract_features(family, paths, tmp_path / "s")
+    with pytest.raises(InputError, match="draft"):
+        extract_features(family, paths, tmp_path / "t", draft=True, regions=True)
+    out = str(tmp_path / "a.csv")
+    assert main(["extract", "lbp", *paths, "--out", out, "--draft", "--tiles", "40"]) == 2
+    assert "--draft" in capsys.readouterr().err
+
+
+def _turned():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return exif

@@ -31,6 +31,7 @@ class Source:
     skip_broken: bool
     threads: int
     regions: bool = False
+    draft: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def evaluate_files(source: Source, paths: Sequence[str]) -> Evaluated:
             steps = as_preprocessing(source.fit)
             read = read_regions(paths, size, mode, steps, source.threads, skipped)
         else:
-            read = read_images(paths, size, mode, source.fit, source.threads, skipped)
+            options = (source.fit, source.threads, skipped, source.draft)
+            read = read_images(paths, size, mode, *options)
     images = read.reshape(-1, *shape)
     columns = np.empty((family.n_features_, 0), source.dtype)
     if len(images):

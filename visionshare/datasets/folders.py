@@ -114,8 +114,10 @@ def read_images(
     fit: Fit = "resize",
     n_jobs: int = 1,
     broken: list[str] | None = None,
+    draft: bool = False,
 ) -> np.ndarray:
     """Read images of one size, (n, height, width) or (n, height, width, 3), uint8."""
+    # A draft is faster and about the same: JPEGs are decoded at a half to an eighth of their size.
     from concurrent.futures import ThreadPoolExecutor
 
     shape = (len(paths), *size, 3) if mode == "color" else (len(paths), *size)
@@ -128,6 +130,8 @@ def read_images(
     def one(number: int) -> DataError | None:
         try:
             picture = open_picture(paths[number])
+            if draft:
+                picture.reduce(size, mode)
             images[number] = read_image(picture, size, mode, values.steps_for(picture, steps))
         except DataError as error:
             return error

@@ -100,6 +100,15 @@ class OpenedPicture:
         mode = self.image.mode
         return mode == "F" or (mode == "I" and self.format not in DEEP)
 
+    def reduce(self, size: tuple[int, int], mode: str) -> None:
+        """Let a JPEG's decoder divide height and width by 2, 4 or 8, to twice a size or more."""
+        height, width = self.shape
+        # Where nothing is divided, the values stay as they are.
+        if self.format == "JPEG" and height >= 4 * size[0] and width >= 4 * size[1]:
+            rows, columns = (size[1], size[0]) if self.orientation in TURNED else size
+            with self.errors():
+                self.image.draft("L" if mode == "gray" else None, (2 * columns, 2 * rows))
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Make a DataError of what goes wrong inside of the block."""

@@ -48,8 +48,8 @@ class PoolOptions:
         bool,
         typer.Option(
             "--draft",
-            help="Decode large JPEGs at 1/2 to 1/8 of their size (at least twice the images' size): "
-            "2 to 5 times as fast, with gray values that differ by 1 on average, at most 30 or so.",
+            help="Decode large JPEGs at 1/2 to 1/8 of their size, at least twice the images': "
+            "2 to 5 times as fast; gray values differ by 1 on average, by about 30 at most.",
         ),
     ] = False
     sample: Annotated[int, typer.Option(help="Images that the pool is fitted to.")] = 10_000

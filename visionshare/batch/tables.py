@@ -27,6 +27,8 @@ __all__ = ["TABLES", "check_table", "feature_descriptions", "write_table"]
 
 # Values of some rows that are in memory at a time.
 _BLOCK_BYTES = 32 << 20
+# Numbers that are text at a time: each takes some fifty times the memory of its float32.
+_TEXTS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,12 +201,15 @@ def _write_csv(table: _Table, partial: Path) -> None:
     with open(partial, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*table.texts, *table.names])
+        step = max(1, _TEXTS // max(1, len(table.names)))
         for start, stop, rows in table.blocks():
-            texts = [values[start:stop] for values in table.texts.values()]
-            # The shortest digits that give the same float32 again.
-            numbers = rows.astype(str).tolist()
-            for row, *labels in zip(numbers, *texts, strict=True):
-                writer.writerow([*labels, *row])
+            for first in range(start, stop, step):
+                last = min(first + step, stop)
+                texts = [values[first:last] for values in table.texts.values()]
+                # The shortest digits that give the same float32 again.
+                numbers = rows[first - start : last - start].astype(str).tolist()
+                for row, *labels in zip(numbers, *texts, strict=True):
+                    writer.writerow([*labels, *row])
 
 
 def _parquet() -> Any:

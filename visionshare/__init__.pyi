@@ -26,6 +26,7 @@ from .generators.stumps import Stumps as Stumps
 from .generators.union import UnionOfFamilies as UnionOfFamilies
 from .image_classifier import ImageClassifier as ImageClassifier
 from .image_classifier import compare as compare
+from .learners.dense import DenseClassifier as DenseClassifier
 from .learners.fine_tuning import FineTuning as FineTuning
 from .learners.fine_tuning import Quantization as Quantization
 from .learners.fine_tuning import fine_tune as fine_tune

@@ -21,6 +21,7 @@ from visionshare.learners import (
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 
 SMALL = {
+    "dense": {},
     "forward_greedy": {"rounds": 4},
     "greedytl": {"rounds": 3},
     "grfl": {"alpha": 2.0, "rounds": 3},

@@ -12,6 +12,7 @@ from visionshare.learners import ForwardGreedyRegressor, GroupFeatureRegressor, 
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 
 SMALL = {
+    "dense": {},
     "forward_greedy": {"rounds": 2},
     "greedytl": {"rounds": 2},
     "grfl": {"alpha": 2.0, "rounds": 2},

@@ -1,5 +1,6 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
+from visionshare.learners.dense import DenseClassifier
 from visionshare.learners.fine_tuning import (
     FineTuning,
     Quantization,
@@ -21,6 +22,7 @@ from visionshare.learners.structural_boosting import (
 )
 
 __all__ = [
+    "DenseClassifier",
     "FineTuning",
     "ForwardGreedyClassifier",
     "ForwardGreedyRegressor",

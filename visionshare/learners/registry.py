@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["CLASSIFIERS", "classifier_class"]
 
 CLASSIFIERS = {
+    "dense": "visionshare.learners.dense:DenseClassifier",
     "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
     "greedytl": "visionshare.learners.greedytl:GreedyTL",
     "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",

@@ -135,3 +135,13 @@ def test_efficientnet_has_2064_columns_of_true_cost(tmp_path):
     assert model.nbytes > few.nbytes() > 1e6
     both = UnionOfFamilies([PretrainedNetwork(size=64), Pixels()]).fit(images)
     assert both.nbytes() > family.nbytes()
+
+
+def test_a_power_keeps_the_sign():
+    plain = _tiny().fit(IMAGES)
+    rooted = _tiny().set_params(power=0.5).fit(IMAGES)
+    assert_allclose(rooted.transform(IMAGES) ** 2, plain.transform(IMAGES), rtol=1e-5)
+    written = type(rooted).from_state(*rooted.to_state())
+    assert_array_equal(written.transform(IMAGES), rooted.transform(IMAGES))
+    with pytest.raises(InputError, match="^power: got"):
+        _tiny().set_params(power=2).fit(IMAGES)

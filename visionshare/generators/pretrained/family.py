@@ -52,6 +52,9 @@ class PretrainedNetwork(FeatureFamily):
         Of each channel of bytes: the network sees (value − mean) / std. Those of
         EfficientNet-Lite0, (127, 127, 127) and (128, 128, 128), when omitted; their number is
         that of the network's channels.
+    power : float, default 1.0
+        Of the size of an activation, whose sign is kept. With 0.5 the few large ones say less:
+        better for linear classifiers, above all of few pictures.
 
     Attributes
     ----------
@@ -91,12 +94,14 @@ class PretrainedNetwork(FeatureFamily):
         size: int = 224,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
+        power: float = 1.0,
     ) -> None:
         self.network = network
         self.places = places
         self.size = size
         self.mean = mean
         self.std = std
+        self.power = power
 
     def check_parameters(self) -> None:
         if not isinstance(self.network, (str, os.PathLike)):
@@ -111,6 +116,9 @@ class PretrainedNetwork(FeatureFamily):
             raise InputError("places", self.places, "each place once")
         for name in ("mean", "std"):
             self._check_channels(name, getattr(self, name))
+        is_number = isinstance(self.power, Real) and not isinstance(self.power, bool)
+        if not is_number or not 0.1 <= float(self.power) <= 1:
+            raise InputError("power", self.power, "a number from 0.1 to 1")
         if len(self._mean) != len(self._std):
             raise InputError("std", self.std, f"{len(self._mean)} numbers, as mean has")
 
@@ -208,6 +216,8 @@ class PretrainedNetwork(FeatureFamily):
         run_blocks(block, len(images), 1, n_jobs)
         if not np.isfinite(out).all():
             raise InputError("network", "NaN or infinity", "a network of finite activations")
+        if self.power != 1:
+            out = np.copysign(np.abs(out) ** np.float32(self.power), out)
         return out
 
     def _prepared(self, image: np.ndarray) -> np.ndarray:
@@ -307,6 +317,7 @@ class PretrainedNetwork(FeatureFamily):
             "size": int(self.size),
             "mean": list(self._mean),
             "std": list(self._std),
+            "power": float(self.power),
         }
         arrays = {"ids": self.ids_}
         digest = hashlib.sha256(self._content).hexdigest()

@@ -16,9 +16,13 @@ __all__ = ["learn_classifier", "make_learner"]
 
 def make_learner(run: TrainingRun) -> Any:
     """Return the recipe's learner, unfitted."""
-    return run.recipe.learner.build(
+    learner = run.recipe.learner.build(
         checkpoint=run.work / "rounds", n_jobs=run.jobs, random_state=run.recipe.seed
     )
+    deformations = run.recipe.deformations
+    if deformations is not None and hasattr(learner, "copies"):
+        learner.set_params(copies=deformations.copies)
+    return learner
 
 
 def learn_classifier(

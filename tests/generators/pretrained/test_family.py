@@ -143,5 +143,5 @@ def test_a_power_keeps_the_sign():
     assert_allclose(rooted.transform(IMAGES) ** 2, plain.transform(IMAGES), rtol=1e-5)
     written = type(rooted).from_state(*rooted.to_state())
     assert_array_equal(written.transform(IMAGES), rooted.transform(IMAGES))
-    with pytest.raises(InputError, match="^power: got"):
+    with pytest.raises(InputError, match=r"^power: got"):
         _tiny().set_params(power=2).fit(IMAGES)

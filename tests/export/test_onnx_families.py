@@ -19,7 +19,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 KINDS = [
-    *(label for n in family_names() if n != "pretrained" for label in family_examples(n)),
+    *(label for name in family_names() for label in family_examples(name)),
     "color", "color-channels", "color-channels-normalized",
 ]  # fmt: skip
 A_FEW = 200

@@ -57,6 +57,13 @@ def export(
             "--preparation", help="Add C that makes images of a camera's frames, in integers."
         ),
     ] = False,
+    labels: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="What the label of ONNX is: classes; or indices, for OpenCV, which has no texts.",
+        ),
+    ] = "classes",
     as_json: Json = False,
 ) -> None:
     """Write a classifier as C99, as an ONNX model, or as a package.
@@ -77,11 +84,15 @@ def export(
         raise InputError("--to", to, choices(to, ("c", "onnx", *PACKAGES)))
     if preparation and to != "c":
         raise InputError("--preparation", "set", "--to c")
+    if labels not in ("classes", "indices"):
+        raise InputError("--labels", labels, choices(labels, ("classes", "indices")))
+    if labels != "classes" and to != "onnx":
+        raise InputError("--labels", labels, "--to onnx")
     form.check(to == "onnx")
     check_identifier("--identifier-prefix", identifier_prefix)
     model = form.load(classifier)
     if to == "onnx":
-        written = [write_onnx(form.onnx_program(model, identifier_prefix), out, "--out")]
+        written = [write_onnx(form.onnx_program(model, identifier_prefix, labels), out, "--out")]
     else:
         model, program = form.c_program(model, identifier_prefix, probabilities)
         if preparation:

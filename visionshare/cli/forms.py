@@ -120,18 +120,20 @@ class Form:
             program = rounded if rounded.score == "int32" else program
         return classifier, program
 
-    def onnx_program(self, classifier: CompactClassifier, name: str = "classifier") -> OnnxProgram:
+    def onnx_program(
+        self, classifier: CompactClassifier, name: str = "classifier", labels: str = "classes"
+    ) -> OnnxProgram:
         """Return the ONNX model, in integers where examples are given."""
         from visionshare.export import onnx_program
 
         examples = self._examples(classifier)
         if examples is None:
-            return onnx_program(classifier, name, self.pixel)
+            return onnx_program(classifier, name, self.pixel, labels)
         integers = self._in_integers(classifier, examples)
         if integers is None:
             accepted = "nothing: the features of this classifier have no integers in ONNX"
             raise InputError("--calibrate", type(classifier.family).name, accepted)
-        return onnx_program(integers, name, self.pixel)
+        return onnx_program(integers, name, self.pixel, labels)
 
     def _examples(self, classifier: CompactClassifier) -> np.ndarray | None:
         from visionshare.cli.images import labeled_images

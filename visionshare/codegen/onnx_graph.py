@@ -143,6 +143,10 @@ class Graph:
 
     def raster(self) -> str:
         """Return images (n, C, H, W), float32; bytes between 0 and 1."""
+        return self.unit_range(self.planes())
+
+    def planes(self) -> str:
+        """Return images (n, C, H, W), of the images' type."""
         raster = self.images
         shape = self.shape
         if len(shape) == 3:
@@ -150,7 +154,7 @@ class Graph:
         else:
             size = (1, *shape) if len(shape) == 1 else shape
             raster = self.node("Reshape", raster, self.constant(np.array([0, 1, *size])))
-        return self.unit_range(raster)
+        return raster
 
     def unit_range(self, values: str) -> str:
         """Return pixels as float32, bytes between 0 and 1."""

@@ -46,7 +46,10 @@ class OnnxProgram:
 
 
 def onnx_program(
-    classifier: CompactClassifier, name: str = "classifier", pixel: str | None = None
+    classifier: CompactClassifier,
+    name: str = "classifier",
+    pixel: str | None = None,
+    labels: str = "classes",
 ) -> OnnxProgram:
     """Return the ONNX model of a classifier: opset 18, IR version 9, any number of images.
 
@@ -61,6 +64,9 @@ def onnx_program(
         Of the graph.
     pixel : {"uint8", "float32"}, optional
         Type of an image's values; bytes when omitted, floats where examples are vectors.
+    labels : {"classes", "indices"}, default "classes"
+        What ``label`` holds. Runtimes without texts, such as OpenCV, take ``"indices"``: numbers of
+        the classes from 0, in the order of ``probabilities``.
 
     Raises
     ------
@@ -81,10 +87,12 @@ def onnx_program(
     pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
     if pixel not in _PREPROCESSING:
         raise InputError("pixel", pixel, " or ".join(map(repr, _PREPROCESSING)))
+    if labels not in ("classes", "indices"):
+        raise InputError("labels", labels, "'classes' or 'indices'")
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
     graph = Graph(pixel, classifier.image_shape)
-    classes = _classes(classifier)
+    classes = _classes(classifier) if labels == "classes" else np.arange(len(classifier.classes_))
     _add_outputs(classifier, graph, classes)
     return OnnxProgram(name, pixel, _serialized(classifier, name, graph, classes))
 

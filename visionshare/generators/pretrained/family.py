@@ -168,7 +168,7 @@ class PretrainedNetwork(FeatureFamily):
             except OSError as error:
                 accepted = f"{efficientnet.NAME!r}, or an ONNX file that can be read"
                 raise InputError("network", str(self.network), accepted) from error
-            self._content = self._part(self._places).content
+            self._content = self.part(self._places).content
         return self._with(None)
 
     def _check_shape(self) -> None:
@@ -177,19 +177,19 @@ class PretrainedNetwork(FeatureFamily):
 
     def _with(self, ids: np.ndarray | None) -> PretrainedNetwork:
         """Set the features, all where there are no ids."""
-        self._widths = self._part(self._places).widths
+        self._widths = self.part(self._places).widths
         self.ids_ = np.arange(sum(self._widths)) if ids is None else ids
         self.n_features_ = len(self.ids_)
         return self
 
-    def _part(self, places: tuple[str, ...]) -> Cut:
+    def part(self, places: tuple[str, ...]) -> Cut:
         """Return the part of the network that some places need."""
         shape = (len(self._mean), int(self.size), int(self.size))
         return cut(self._content, places, shape)
 
-    def _used(self, ids: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    def used_places(self, ids: Ids = None) -> tuple[tuple[str, ...], np.ndarray]:
         """Return the places of features, and each feature's number among those of the places."""
-        numbers = self.ids_[ids]
+        numbers = self.ids_[check_features(ids, self.n_features_)]
         starts = np.concatenate([[0], np.cumsum(self._widths)])
         place = np.searchsorted(starts, numbers, side="right") - 1
         used = np.unique(place)
@@ -205,8 +205,8 @@ class PretrainedNetwork(FeatureFamily):
         out = np.empty((len(images), len(ids)), np.float32)
         if len(ids) == 0 or len(images) == 0:
             return out
-        places, numbers = self._used(ids)
-        part = self._part(places)
+        places, numbers = self.used_places(ids)
+        part = self.part(places)
 
         def block(start: int, stop: int) -> None:
             for i in range(start, stop):
@@ -222,23 +222,39 @@ class PretrainedNetwork(FeatureFamily):
 
     def _prepared(self, image: np.ndarray) -> np.ndarray:
         """Return an image (H, W, C) as the network sees it, (1, C, size, size)."""
-        import cv2
-
         pixels = image.astype(np.float32)
         if image.dtype != np.uint8:
             pixels *= np.float32(255)
         side = int(self.size)
         if pixels.shape[:2] != (side, side):
-            shrinks = min(pixels.shape[:2]) > side
-            way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-            pixels = cv2.resize(pixels, (side, side), interpolation=way).reshape(side, side, -1)
-        if pixels.shape[2] != len(self._mean):
-            color = len(self._mean) == 3
+            pixels = self._resized(pixels, (side, side)).reshape(side, side, -1)
+        mean, std = self.normalization()
+        if pixels.shape[2] != len(mean):
+            color = len(mean) == 3
             pixels = np.repeat(pixels, 3, axis=2) if color else pixels.mean(axis=2, keepdims=True)
-        mean = np.asarray(self._mean, np.float32)
-        std = np.asarray(self._std, np.float32)
         seen: np.ndarray = (pixels - mean) / std
         return np.ascontiguousarray(seen.transpose(2, 0, 1)[None])
+
+    def _resized(self, pixels: np.ndarray, sides: tuple[int, int]) -> np.ndarray:
+        """Return pixels of these sides; means of areas where images are larger than the network."""
+        import cv2
+
+        shrinks = min(self.image_shape_[:2]) > self.size
+        way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+        resized: np.ndarray = cv2.resize(pixels, sides[::-1], interpolation=way)
+        return resized
+
+    def resizing(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the matrices (size, H) and (size, W) that resize columns and rows of an image."""
+        height, width = (
+            self._resized(np.eye(side, dtype=np.float32), (int(self.size), side))
+            for side in self.image_shape_[:2]
+        )
+        return height, width
+
+    def normalization(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean and the deviation of each of the network's channels, float32."""
+        return np.asarray(self._mean, np.float32), np.asarray(self._std, np.float32)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids together: the deepest costs as much as all."""
@@ -247,14 +263,14 @@ class PretrainedNetwork(FeatureFamily):
     def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of the network up to the deepest place."""
         ids = check_features(features, self.n_features_)
-        return self._part(self._used(ids)[0]).macs if len(ids) else 0
+        return self.part(self.used_places(ids)[0]).macs if len(ids) else 0
 
     def nbytes(self, features: Ids = None) -> int:
         """Return the bytes of the part of the network, and of the ids."""
         ids = check_features(features, self.n_features_)
         if len(ids) == 0:
             return 0
-        return _whole(len(self._part(self._used(ids)[0]).content)) + 8 * len(ids)
+        return _whole(len(self.part(self.used_places(ids)[0]).content)) + 8 * len(ids)
 
     @property
     def bytes_elsewhere(self) -> int:
@@ -283,7 +299,7 @@ class PretrainedNetwork(FeatureFamily):
 
     def layer_summaries(self) -> list[LayerSummary]:
         """Return one layer: the part of the network."""
-        part = self._part(self._used(np.arange(self.n_features_))[0])
+        part = self.part(self.used_places()[0])
         return [LayerSummary(self.name, (self.n_features_,), None, part.parameters, part.macs)]
 
     def describe(self, feature: int) -> dict[str, Any]:
@@ -300,13 +316,13 @@ class PretrainedNetwork(FeatureFamily):
 
     def take(self, features: np.ndarray) -> PretrainedNetwork:
         ids = check_features(features, self.n_features_)
-        places, numbers = self._used(ids)
+        places, numbers = self.used_places(ids)
         chosen = self._like("_content")
         if len(ids):
             chosen.places = list(places)
             if not self._is_named:
                 # What a file holds: no more than is needed.
-                chosen._content = self._part(places).content
+                chosen._content = self.part(places).content
         return chosen._with(numbers)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -345,7 +361,7 @@ class PretrainedNetwork(FeatureFamily):
             accepted = f"the network of digest {state.get('digest')!r}"
             raise InputError("network", str(family.network), accepted)
         family._content = content
-        n_columns = sum(family._part(family._places).widths)
+        n_columns = sum(family.part(family._places).widths)
         return family._with(check_features(arrays["ids"], n_columns))
 
 

@@ -109,6 +109,8 @@ def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
         for value in [*whole.graph.value_info, *whole.graph.output, *whole.graph.input]
     }
     sizes = {tensor.name: list(tensor.dims) for tensor in constants}
+    for node in nodes:
+        _pad_explicitly(node, {**shapes, **sizes})
     # 3) means of planes
     widths, pooled = [], []
     for place in places:
@@ -130,6 +132,28 @@ def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
     written = helper.make_model(final, **kept).SerializeToString(deterministic=True)
     macs = sum(_macs(node, {**shapes, **sizes}) for node in nodes)
     return Cut(written, tuple(widths), macs, sum(math.prod(tensor.dims) for tensor in constants))
+
+
+def _pad_explicitly(node: Any, shapes: dict[str, list[int]]) -> None:
+    """State how many zeros a convolution pads with: OpenCV takes SAME_UPPER to mean others."""
+    values = {one.name: require_onnx().helper.get_attribute_value(one) for one in node.attribute}
+    way = values.get("auto_pad", b"NOTSET")
+    if node.op_type != "Conv" or way not in (b"SAME_UPPER", b"SAME_LOWER"):
+        return
+    sides = shapes[node.input[0]][2:]
+    kernel = shapes[node.input[1]][2:]
+    strides = values.get("strides", [1] * len(sides))
+    steps = values.get("dilations", [1] * len(sides))
+    totals = [
+        max(0, (-(-side // stride) - 1) * stride + (window - 1) * step + 1 - side)
+        for side, window, stride, step in zip(sides, kernel, strides, steps, strict=True)
+    ]
+    few = [total // 2 for total in totals]
+    many = [total - half for total, half in zip(totals, few, strict=True)]
+    pads = few + many if way == b"SAME_UPPER" else many + few
+    kept = [one for one in node.attribute if one.name != "auto_pad"]
+    del node.attribute[:]
+    node.attribute.extend([*kept, require_onnx().helper.make_attribute("pads", pads)])
 
 
 def _macs(node: Any, shapes: dict[str, list[int]]) -> int:

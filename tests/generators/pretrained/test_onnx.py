@@ -76,5 +76,5 @@ def test_other_labels_are_refused():
     family = PretrainedNetwork.__new__(PretrainedNetwork)
     model = CompactClassifier.__new__(CompactClassifier)
     object.__setattr__(model, "family", family)
-    with pytest.raises(InputError, match="^labels: got 'texts'"):
+    with pytest.raises(InputError, match=r"^labels: got 'texts'"):
         onnx_program(model, pixel="uint8", labels="texts")

@@ -131,11 +131,11 @@ def serve(
         None if token_file is None else read_token(token_file),
         name or classifier.stem,
     )
-    # A file that cannot be served ends the command before it listens.
-    app = settings.application() if workers == 1 else None
-    if app is None:
-        load(classifier)
     with reserved(host, port) as address:
+        # A file that cannot be served ends the command before it listens.
+        app = settings.application() if workers == 1 else None
+        if app is None:
+            load(classifier)
         url = f"[{address[0]}]" if ":" in address[0] else address[0]
 
         def on_ready() -> None:

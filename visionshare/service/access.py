@@ -7,19 +7,51 @@ import hmac
 import ipaddress
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import TypeVar
 
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
 from visionshare.errors import InputError, ServiceError
 
-__all__ = ["Access", "default_host_names", "failure", "host_of", "read_token"]
+__all__ = [
+    "Access",
+    "default_host_names",
+    "failure",
+    "host_of",
+    "read_token",
+    "within",
+]
+
+T = TypeVar("T")
 
 # Without a token: what says whether the service works, and the page, which asks for the token.
 _OPEN = ("/", "/health", "/v2/health/live", "/v2/health/ready")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._-]+)(?::[0-9]{1,5})?")
+
+
+def within(look_up: Callable[[], T], seconds: float = 5.0) -> T:
+    """Return what a function returns, if it does so in time: name servers may never answer."""
+    found: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(look_up())
+        except Exception as error:
+            found.set_exception(error)
+
+    # Neither the caller nor the process's end waits for such a thread.
+    Thread(target=work, daemon=True).start()
+    try:
+        return found.result(seconds)
+    except FutureTimeout:
+        raise TimeoutError(f"no answer from a name server in {seconds:g} s") from None
 
 
 def host_of(header: str) -> str:
@@ -32,7 +64,9 @@ def default_host_names(host: str) -> tuple[str, ...]:
     """Return the names that a service on an address answers to, beside that of the connection."""
     names = [host, "localhost", "127.0.0.1", "::1"]
     if host in ("0.0.0.0", "::", ""):
-        names += [socket.gethostname(), socket.getfqdn()]
+        names.append(socket.gethostname())
+        with suppress(TimeoutError):
+            names.append(within(socket.getfqdn))
     return tuple(dict.fromkeys(name.lower() for name in names if name))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from visionshare.errors import ServiceError, VisionshareError
 from visionshare.machine.memory import release_large_blocks
 from visionshare.machine.system import open_files
 from visionshare.service import Limits
+from visionshare.service.access import within
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -73,7 +76,7 @@ def reserved(host: str, port: int) -> Iterator[Address]:
     system would give each of the two servers some of the connections.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, address = _address_info(host, port)
         with socket.create_server(address[:2], family=family) as server:
             host, port = server.getsockname()[:2]
     except (OSError, UnicodeError) as error:
@@ -86,6 +89,17 @@ def reserved(host: str, port: int) -> Iterator[Address]:
                 # From now on this user's servers that share ports may join, and nobody else.
                 holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         yield host, port
+
+
+def _address_info(host: str, port: int) -> Any:
+    """Return what the system knows of a host: at once for an address, else by a name server."""
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    with suppress(OSError):
+        return look_up(flags=socket.AI_NUMERICHOST)[0]
+    if re.fullmatch(r"[0-9.]+|.*[:\[\]].*", host):
+        # A name server would be asked for it, and might take a minute to know no such name.
+        raise ServiceError(f"{host}: no IP address, and no name of a host")
+    return within(look_up)[0]
 
 
 def ready(address: Address) -> bool:
@@ -160,13 +174,7 @@ def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[
             threading.Thread(target=_reload, args=(app, settings.path), daemon=True).start()
 
         signal.signal(signal.SIGHUP, reload)
-    ended_by = asyncio.run(_until_signal(app, settings.limits, address, on_ready))
-    # granian's threads must not meet an interpreter that is taken apart.
-    logging.shutdown()
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    end_by(ended_by)
-    os._exit(0)
+    asyncio.run(_until_signal(app, settings.limits, address, on_ready))
 
 
 def end_by(number: int) -> None:
@@ -178,8 +186,8 @@ def end_by(number: int) -> None:
 
 async def _until_signal(
     app: FastAPI, limits: Limits, address: Address, on_ready: Callable[[], None]
-) -> int:
-    """Serve until a signal comes, and return the signal."""
+) -> None:
+    """Serve until a signal comes, and end the process as the signal does."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     signals: list[int] = []
@@ -196,7 +204,13 @@ async def _until_signal(
         # Not the loop's own handlers, which Windows lacks.
         signal.signal(number, tell)
     await serve(app, limits, address, on_ready, told)
-    return signals[0]
+    # Here and not after the loop: its end would cancel each request that is still in progress,
+    # which granian logs; and granian's threads must not meet an interpreter that is taken apart.
+    logging.shutdown()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    end_by(signals[0])
+    os._exit(0)
 
 
 async def serve(

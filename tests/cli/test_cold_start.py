@@ -33,14 +33,28 @@ def classifier(tmp_path: Path) -> Path:
 def test_what_answers_at_once_imports_nothing_heavy(classifier: Path, command: str) -> None:
     arguments = [command, str(classifier), str(classifier.parent / "a.png")]
     arguments = arguments[: {"--version": 1, "inspect": 2}.get(command, 3)]
+    done, imported = _run(arguments)
+    assert done.returncode == 0, done.stderr
+    assert sorted(HEAVY & imported) == []
+    assert done.stdout
+
+
+def _run(arguments: list[str]) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """Run a command in a process of its own; return also what it imported."""
     code = (
         "import sys; from visionshare.cli.main import main; "
         f"code = main({arguments!r}); print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert sorted(HEAVY & set(done.stderr.split())) == []
-    assert done.stdout
+    return done, set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", ["nosuchdir", "digits --jobs 0", "digits --budget x"])
+def test_what_train_refuses_at_once_imports_nothing_heavy(words: str) -> None:
+    done, imported = _run(["train", *words.split()])
+    assert done.returncode == 2
+    assert sorted((HEAVY | {"numba", "visionshare.learners"}) & imported) == []
+    assert done.stderr.startswith("error: ")
 
 
 def test_the_folder_of_a_run_stands_for_its_classifier(classifier: Path, capsys) -> None:

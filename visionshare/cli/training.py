@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,8 @@ from visionshare.cli.searching import SearchOptions, chosen_recipe
 from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.errors.names import nothing_named
+from visionshare.files.bundled import LISTED_PIPELINES, bundled
+from visionshare.files.storage import is_url
 
 if TYPE_CHECKING:
     from visionshare.recipes import Recipe
@@ -143,25 +146,29 @@ def train(
 
     Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
+    from visionshare.files.uploads import Destination, local_place
+    from visionshare.machine.resources import resolve_jobs
+
+    begun = time.perf_counter()
+    # 1) Check the name and the options, before the imports that take seconds.
+    _check_exists(pipeline)
+    if out is not None:
+        Destination.of(out)
+    n_jobs = resolve_jobs(jobs, "--jobs")
+    changes = settings_of_recipe.changes()
+    # Limits that are not accepted end the command here.
+    _ = search.limits, search.seconds
+
     from visionshare.distributed import cluster_client
     from visionshare.distributed.clients import check_cluster
     from visionshare.distributed.warming import warm_workers
-    from visionshare.files.uploads import Destination, local_place
     from visionshare.image_classifier.state import SearchSettings
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import names_pictures
     from visionshare.recipes.stages.stored import names_storage
 
-    begun = time.perf_counter()
-    # 1) Check the options, and read the recipe.
-    if out is not None:
-        Destination.of(out)
-    n_jobs = resolve_jobs(jobs, "--jobs")
     check_cluster(cluster.workers, cluster.scheduler)
-    changes = settings_of_recipe.changes()
-    # Limits that are not accepted end the command here.
-    _ = search.limits, search.seconds
+    # 2) Read the recipe.
     is_own = names_pictures(pipeline)
     searches = is_own and pictures.recipe is None and not names_storage(pipeline)
     if is_own:
@@ -169,7 +176,7 @@ def train(
     else:
         recipe = _recipe_of_pipeline(pipeline, data, pictures.given + search.given, changes)
     place = out or str(Path("out", recipe.name))
-    # 2) Search and train. A cluster that does not answer ends the command before.
+    # 3) Search and train. A cluster that does not answer ends the command before.
     with cluster_client(cluster.workers, cluster.scheduler, n_jobs) as client:
         if client is not None:
             # While features are fitted here, the workers load what they will need.
@@ -186,10 +193,17 @@ def train(
             recipe = chosen_recipe(recipe, folder, budget, settings, bounds, resume, n_jobs, data)
         result = run(recipe, place, data, n_jobs, resume, client=client)
         addresses = [] if client is None else sorted(client.nthreads())
-    # 3) Say what came out.
+    # 4) Say what came out.
     _say_figures(result.metrics, place.rstrip("/"))
     if addresses:
         say(f"workers      {len(addresses)}: {', '.join(addresses)}")
+
+
+def _check_exists(name: str) -> None:
+    """Check that a name is that of a pipeline, a path, or may stand for files elsewhere."""
+    known = bundled("pipelines")
+    if name not in known and not os.path.exists(name) and not is_url(name) and not has_magic(name):
+        raise DataError(nothing_named(name, "folder, file or pipeline", known, LISTED_PIPELINES))
 
 
 def _recipe_for_pictures(
@@ -230,13 +244,9 @@ def _recipe_of_pipeline(
     name: str, data: Path | None, given: list[str], changes: list[str]
 ) -> Recipe:
     """Return the recipe of a name or a file; options of pictures are refused."""
-    from visionshare.recipes import list_pipelines, load_recipe
+    from visionshare.recipes import load_recipe
     from visionshare.recipes.own_pictures import check_data_folder
-    from visionshare.recipes.reading import LISTED_PIPELINES
 
-    known = list_pipelines()
-    if name not in known and not os.path.isfile(name):
-        raise DataError(nothing_named(name, "folder, file or pipeline", known, LISTED_PIPELINES))
     recipe = load_recipe(name, changes)
     if given:
         raise RecipeError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["bundled"]
+__all__ = ["LISTED_PIPELINES", "bundled"]
+
+#: Where an error without a nearer hint sends its reader.
+LISTED_PIPELINES = "`visionshare list` lists the pipelines"
 
 
 def bundled(kind: str) -> dict[str, Path]:

@@ -13,14 +13,13 @@ from pydantic import BaseModel, ValidationError
 from visionshare.errors import RecipeError
 from visionshare.errors.inputs import checked_path
 from visionshare.errors.names import did_you_mean, nothing_named
-from visionshare.files.bundled import bundled
+from visionshare.files.bundled import LISTED_PIPELINES, bundled
 from visionshare.files.toml import parse_toml, read_toml_file
 from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
 
 __all__ = [
-    "LISTED_PIPELINES",
     "first_problem",
     "list_pipelines",
     "load_recipe",
@@ -28,9 +27,6 @@ __all__ = [
     "parse_setting",
     "read_toml",
 ]
-
-#: Where an error without a nearer hint sends its reader.
-LISTED_PIPELINES = "`visionshare list` lists the pipelines"
 
 
 def list_pipelines() -> list[str]:

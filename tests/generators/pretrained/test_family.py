@@ -145,3 +145,22 @@ def test_a_power_keeps_the_sign():
     assert_array_equal(written.transform(IMAGES), rooted.transform(IMAGES))
     with pytest.raises(InputError, match=r"^power: got"):
         _tiny().set_params(power=2).fit(IMAGES)
+
+
+def test_boxes_hold_what_activations_looked_at():
+    family = _tiny().fit(IMAGES)
+    image = np.full((8, 8), 127, np.uint8)
+    image[5:, 5:] = [[255, 0, 255], [0, 255, 0], [255, 255, 0]]
+    boxes = family.boxes(image)
+    values = family.transform(image[None])[0]
+    assert (values != 0).any()
+    # Silent channels saw the whole image; the others, windows about the only thing there is.
+    assert_array_equal(boxes[values == 0], np.tile([0, 8, 0, 8], ((values == 0).sum(), 1)))
+    low = np.flatnonzero(values[:3] != 0)
+    assert len(low)
+    assert (boxes[low][:, [0, 2]] >= 3).all()
+    assert_array_equal(boxes[low][:, [1, 3]].max(axis=0), [8, 8])
+    flipped = image[::-1, ::-1]
+    low = np.flatnonzero(family.transform(flipped[None])[0, :3] != 0)
+    assert len(low)
+    assert (family.boxes(flipped)[low][:, [1, 3]] <= 5).all()

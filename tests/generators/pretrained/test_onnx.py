@@ -46,17 +46,20 @@ def test_stated_paddings_are_the_automatic_ones(tmp_path, padding, stride):
 
 
 @pytest.mark.parametrize(
-    ("shape", "pixel"),
-    [((24, 24, 3), "uint8"), ((50, 31, 3), "uint8"), ((20, 17), "uint8"), ((30, 30), "float32")],
-)
-def test_one_file_in_onnxruntime_and_opencv(tmp_path, shape, pixel):
+    ("shape", "pixel", "power"),
+    [
+        ((24, 24, 3), "uint8", 0.5), ((50, 31, 3), "uint8", 1.0), ((20, 17), "uint8", 1.0),
+        ((30, 30), "float32", 0.7),
+    ],
+)  # fmt: skip
+def test_one_file_in_onnxruntime_and_opencv(tmp_path, shape, pixel, power):
     path = tmp_path / "network.onnx"
     _network(path, "SAME_UPPER", 2, opset=11)
     rng = np.random.default_rng(2)
     images = rng.integers(0, 256, (7, *shape), np.uint8)
     if pixel == "float32":
         images = images.astype(np.float32) / 255
-    family = PretrainedNetwork(path, ["low", "high"], 24, [120.0, 110, 100], [60.0, 50, 55])
+    family = PretrainedNetwork(path, ["low", "high"], 24, [120.0, 110, 100], [60.0, 50, 55], power)
     family = family.fit(images).take([7, 2, 5])
     classes = np.array(["a", "b", "c"])
     model = CompactClassifier(family, rng.normal(size=(3, 3)), np.zeros(3), classes)

@@ -20,15 +20,18 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_whole
+from visionshare.generators.contributions import whole_boxes
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.pretrained import efficientnet
-from visionshare.generators.pretrained.network import Cut, cut, pooled
+from visionshare.generators.pretrained.network import Cut, activation_maps, cut, pooled
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
 __all__ = ["PretrainedNetwork"]
 
 _LARGEST_SIDE = 1024
+# Dimensions of maps (n, C, H, W).
+_PLANE = 4
 
 
 class PretrainedNetwork(FeatureFamily):
@@ -256,6 +259,27 @@ class PretrainedNetwork(FeatureFamily):
         """Return the mean and the deviation of each of the network's channels, float32."""
         return np.asarray(self._mean, np.float32), np.asarray(self._std, np.float32)
 
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return where each activation is at least half of its strongest, around that place.
+
+        The map of a channel before pooling is brought to the size of the image. Where the mean is
+        negative, the strongest activation is the lowest. Outputs without a plane saw everything.
+        """
+        boxes = whole_boxes(self.n_features_, self.image_shape_)
+        image = check_images(np.asarray(image)[None], self.image_shape_)[0]
+        places, numbers = self.used_places()
+        content = self.part(places).content
+        planes = [
+            plane if maps.ndim == _PLANE else None
+            for maps in activation_maps(content, self._prepared(image), places)
+            for plane in maps[0]
+        ]
+        for j, number in enumerate(numbers):
+            plane = planes[number]
+            if plane is not None:
+                boxes[j] = _strongest_region(plane, self.image_shape_[:2])
+        return boxes
+
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids together: the deepest costs as much as all."""
         return [check_features(features, self.n_features_)]
@@ -363,6 +387,23 @@ class PretrainedNetwork(FeatureFamily):
         family._content = content
         n_columns = sum(family.part(family._places).widths)
         return family._with(check_features(arrays["ids"], n_columns))
+
+
+def _strongest_region(plane: np.ndarray, sides: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """Return the box of the activations around the strongest that are at least half of it."""
+    import cv2
+
+    sign = -1 if plane.mean() < 0 else 1
+    map_of_image = cv2.resize(sign * plane, sides[::-1], interpolation=cv2.INTER_LINEAR)
+    strongest = map_of_image.max()
+    if strongest <= 0:
+        return 0, sides[0], 0, sides[1]
+    _, regions, figures, _ = cv2.connectedComponentsWithStats(
+        (map_of_image >= strongest / 2).astype(np.uint8)
+    )
+    row, col = np.unravel_index(map_of_image.argmax(), map_of_image.shape)
+    left, top, width, height, _ = figures[regions[row, col]]
+    return top, top + height, left, left + width
 
 
 def _whole(length: int) -> int:

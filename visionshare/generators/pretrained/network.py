@@ -12,7 +12,7 @@ import numpy as np
 from visionshare.codegen.onnx_graph import require_onnx
 from visionshare.errors import InputError
 
-__all__ = ["Cut", "cut", "pooled"]
+__all__ = ["Cut", "activation_maps", "cut", "pooled"]
 
 _LARGEST = 512 << 20
 _PLANE = 4
@@ -192,3 +192,24 @@ def pooled(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[n
         [f"{place}/column" for place in wanted], {runs.get_inputs()[0].name: picture}
     )
     return columns
+
+
+def activation_maps(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[np.ndarray]:
+    """Return the activations of each place before pooling, (1, C, H, W) or (1, C), of a picture."""
+    runs = _session(_unpooled(content, tuple(wanted)))
+    maps: list[np.ndarray] = runs.run(list(wanted), {runs.get_inputs()[0].name: picture})
+    return maps
+
+
+@lru_cache(maxsize=4)
+def _unpooled(content: bytes, places: tuple[str, ...]) -> bytes:
+    """Return a network whose outputs are these places themselves."""
+    onnx = require_onnx()
+    model = onnx.load_from_string(content)
+    del model.graph.output[:]
+    kind = onnx.TensorProto.FLOAT
+    model.graph.output.extend(
+        onnx.helper.make_tensor_value_info(place, kind, None) for place in places
+    )
+    written: bytes = model.SerializeToString(deterministic=True)
+    return written

@@ -27,7 +27,11 @@ def emit(family: PretrainedNetwork, graph: Graph) -> str:
     together = columns[0]
     if len(columns) > 1:
         together = graph.node("Concat", *columns, axis=1)
-    return graph.take(together, numbers, sum(widths))
+    chosen = graph.take(together, numbers, sum(widths))
+    if family.power == 1:
+        return chosen
+    size = graph.node("Pow", graph.node("Abs", chosen), graph.constant(np.float32(family.power)))
+    return graph.node("Mul", graph.node("Sign", chosen), size)
 
 
 def _prepared(family: PretrainedNetwork, graph: Graph) -> str:

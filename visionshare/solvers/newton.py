@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -264,15 +264,13 @@ class _Free:
         problem = self.problem
         if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.per_task:
             return np.empty(0, np.intp)
-        vanishing = []
-        H = hessian[0][1]
-        for positions, w in self._groups(weights):
-            unit = w / max(float(np.linalg.norm(w)), _TINY)
-            # The penalty bends no group along itself, so that H w is the loss's alone.
-            loss = gradient[positions] - problem.alpha * unit - H[np.ix_(positions, positions)] @ w
-            if np.linalg.norm(loss) <= problem.alpha:
-                vanishing.append(positions)
-        return np.concatenate(vanishing) if vanishing else np.empty(0, np.intp)
+        a = len(self.entries[0])
+        w = weights.W[self.entries]
+        first, second = self._pairs
+        # The penalty bends no group along itself, so that H w is the loss's alone.
+        curved = np.bincount(first, hessian[0][1][first, second] * w[second], a)
+        loss = gradient[:a] - problem.alpha * self._units(w)[0] - curved
+        return np.flatnonzero(self._norms(loss) <= problem.alpha)
 
     def without(self, weights: TaskWeights, positions: np.ndarray) -> TaskWeights | None:
         """Return the weights with zeros at these positions, None where there are none."""
@@ -306,8 +304,7 @@ class _Free:
         elif problem.per_task and problem.norm.q == 1:
             gradient[:a] += problem.alpha * np.sign(weights.W[self.entries])
         elif problem.per_task:
-            for positions, w in self._groups(weights):
-                gradient[positions] += problem.alpha * w / max(float(np.linalg.norm(w)), _TINY)
+            gradient[:a] += problem.alpha * self._units(weights.W[self.entries])[0]
         if problem.sharing:
             signs = np.sign(weights.shared[self.shared])
             gradient[a : a + len(self.shared)] += problem.shared_alpha * signs
@@ -321,14 +318,26 @@ class _Free:
         positions = np.concatenate([rows_of_task, first + np.arange(len(self.shared)), [last]])
         return np.concatenate([self.entries[0][rows_of_task], self.shared]), positions
 
-    def _groups(self, weights: TaskWeights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the positions of each free group, and its weights."""
-        values = weights.W[self.entries]
-        group = np.searchsorted(self.problem.starts, self.entries[0], side="right") - 1
-        order = np.argsort(group, kind="stable")
-        ends = np.flatnonzero(np.diff(group[order])) + 1
-        for positions in np.split(order, ends) if len(order) else ():
-            yield positions, values[positions]
+    @cached_property
+    def _group(self) -> np.ndarray:
+        """Number of the group that each free weight belongs to."""
+        return np.searchsorted(self.problem.starts, self.entries[0], side="right") - 1
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, ...]:
+        """First and second of all pairs of free weights in one group."""
+        return np.nonzero(self._group[:, None] == self._group)
+
+    def _norms(self, values: np.ndarray) -> np.ndarray:
+        """Return the length of its group for each free weight's value."""
+        squares = np.bincount(self._group, values**2, self.problem.n)
+        lengths: np.ndarray = np.sqrt(squares)[self._group]
+        return lengths
+
+    def _units(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the free weights as parts of unit vectors of their groups, and the lengths."""
+        norms = np.maximum(self._norms(w), _TINY)
+        return w / norms, norms
 
     def _bent(self, weights: TaskWeights, grams: Hessian) -> Hessian:
         """Return the Hessian: the tasks' Gram matrices and the penalties' curvature."""
@@ -344,8 +353,8 @@ class _Free:
         for positions, gram in grams:
             H[np.ix_(positions, positions)] += gram
         if problem.per_task and problem.norm.q == 2:
-            for positions, w in self._groups(weights):
-                norm = max(float(np.linalg.norm(w)), _TINY)
-                bent = np.eye(len(w)) - np.outer(w, w) / norm**2
-                H[np.ix_(positions, positions)] += problem.alpha / norm * bent
+            first, second = self._pairs
+            unit, norms = self._units(weights.W[self.entries])
+            bent = (first == second) - unit[first] * unit[second]
+            H[first, second] += problem.alpha / norms[first] * bent
         return [(np.arange(self.n), H)]

@@ -14,9 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 from visionshare import LocalBinaryPatterns, Pixels, UnionOfFamilies
 from visionshare.batch import extract_features, write_table
+from visionshare.batch.extraction_parts import write_part
 from visionshare.batch.tables import TABLES, feature_descriptions
 from visionshare.cli.main import main
 from visionshare.errors import InputError, StorageError
+from visionshare.files.fingerprints import IMAGE_BLOCK
+from visionshare.generators.pretrained.efficientnet import is_installed
 from visionshare.store import open_store
 
 
@@ -217,3 +220,36 @@ def test_a_fitted_pool_gives_other_pictures_the_same_columns(scans, tmp_path, mo
     # Pictures of one folder have no label.
     assert other == ["path", *header[2:]]
     assert dogs == [[row[0], *row[2:]] for row in rows if row[1] == "dogs"]
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra is not installed")
+def test_columns_of_a_pretrained_network_resume_beside_others(tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scans").mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(IMAGE_BLOCK + 3):
+        pixels = rng.integers(0, 256, (12, 12, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "scans" / f"{number:03d}.png")
+    pool = 'family = "pretrained"\n[parameters]\nsize = 32\nplaces = ["stage1"]\n'
+    (tmp_path / "net.toml").write_text(pool)
+    command = ["extract", "net.toml,lbp", "scans", "--jobs", "1", "--out"]
+    assert main([*command, "whole.csv"]) == 0
+
+    def stopped(folder, number, *rest):
+        if number == 1:
+            raise KeyboardInterrupt
+        return write_part(folder, number, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("visionshare.batch.extraction.write_part", stopped)
+        assert main([*command, "stopped.csv"]) != 0
+    assert not (tmp_path / "stopped.csv").exists()
+    assert main([*command, "stopped.csv"]) == 0
+    assert (tmp_path / "stopped.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+    fitted = "whole.csv.store/features.safetensors"
+    assert main(["extract", fitted, "scans/007.png", "--jobs", "1", "--out", "one.csv"]) == 0
+    lines = (tmp_path / "whole.csv").read_text().splitlines()
+    assert (tmp_path / "one.csv").read_text().splitlines() == [lines[0], lines[8]]
+    assert {"pretrained0", "lbp0"} < set(lines[0].split(","))

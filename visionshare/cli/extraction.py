@@ -43,7 +43,9 @@ class PoolOptions:
     """Pools, which are fitted to the images."""
 
     size: ImageSize = None
-    color: Annotated[bool, typer.Option("--color", help="Keep colors.")] = False
+    color: Annotated[
+        bool, typer.Option("--color", help="Keep colors, as pretrained networks do anyway.")
+    ] = False
     draft: Annotated[
         bool,
         typer.Option(
@@ -278,7 +280,7 @@ def _learned(
     """Return the family of one or several pools, fitted on a sample of the images."""
     import numpy as np
 
-    from visionshare import UnionOfFamilies
+    from visionshare import PretrainedNetwork, UnionOfFamilies
     from visionshare.batch.evaluated_files import scan_limits
     from visionshare.batch.regions import files_of, read_regions, region_of
     from visionshare.datasets.folders import as_preprocessing, read_images
@@ -291,12 +293,14 @@ def _learned(
         raise InputError("--sample", pool.sample, "a number of images of at least 1")
     families = [read_pool(FeaturePart(pool=one), pool.seed) for one in names.split(",")]
     family = families[0] if len(families) == 1 else UnionOfFamilies(families)
-    mode = "color" if pool.color else "gray"
+    # Pretrained networks learned from colors.
+    in_color = pool.color or any(isinstance(one, PretrainedNetwork) for one in families)
+    mode = "color" if in_color else "gray"
     order = np.random.default_rng(pool.seed).permutation(len(paths))
     chosen = [paths[i] for i in np.sort(order[: pool.sample])]
     shape = image_size(pool.size) or _first_size(paths, mode, skip_broken)
     # The error of a sample that does not fit names what images can do; here there is one way more.
-    needed = len(chosen) * float(np.prod(shape)) * (3 if pool.color else 1)
+    needed = len(chosen) * float(np.prod(shape)) * (3 if in_color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     # Images that are not in the sample have values, too.
     files = dict.fromkeys(files_of(path)[0] for path in paths)

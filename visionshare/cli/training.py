@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from dataclasses import dataclass
@@ -85,6 +86,18 @@ class RecipeOptions:
         typer.Option(metavar="SIZE", help='Memory for images, columns and work, such as "2GiB".'),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all random draws.")] = None
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="self|pretrained|FILE",
+            help="Who teaches: larger classifiers that are learned first, one on frozen features "
+            "of EfficientNet-Lite0, or a classifier file or a model in ONNX.",
+        ),
+    ] = None
+    unlabeled: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Pictures without a class, which the teacher labels."),
+    ] = None
     settings: Settings = None
 
     def changes(self) -> list[str]:
@@ -101,6 +114,12 @@ class RecipeOptions:
             if self.seed < 0:
                 raise InputError("--seed", self.seed, "a whole number from 0 on")
             changes.append(f"seed={self.seed}")
+        if self.teacher is not None:
+            changes.append(f"teacher.source={json.dumps(self.teacher)}")
+        if self.unlabeled is not None:
+            if self.teacher is None:
+                raise InputError("--unlabeled", self.unlabeled, "a folder beside a --teacher")
+            changes.append(f"teacher.unlabeled={json.dumps(self.unlabeled)}")
         return changes
 
 

@@ -30,6 +30,8 @@ class ImageSet:
         The part of a data set that it is, such as "test"; None of a set without such parts.
     values : tuple of float, optional
         What became 0 and 255 in arrays that were no bytes.
+    taught : ndarray of shape (n, n_classes), optional
+        The probabilities that a teacher gives each image.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class ImageSet:
     names: tuple[str, ...] | None = None
     split: str | None = None
     values: tuple[float, float] | None = None
+    taught: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -65,7 +68,10 @@ class ImageSet:
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
         """Return the images with these indices."""
         names = self._names_of(ids)
-        return replace(self, images=self.images[ids], labels=self.labels[ids], names=names)
+        taught = None if self.taught is None else self.taught[ids]
+        return replace(
+            self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught
+        )
 
     def _names_of(self, ids: np.ndarray | slice | list[int]) -> tuple[str, ...] | None:
         if self.names is None:

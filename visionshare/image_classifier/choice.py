@@ -16,6 +16,7 @@ from visionshare.image_classifier.search import search
 from visionshare.image_classifier.state import SearchSettings, SearchState
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
+from visionshare.recipes.teachers import SELF
 
 __all__ = ["Choice", "choose"]
 
@@ -87,6 +88,8 @@ def choose(
     if budget.flash is not None:
         _check_whole(settings, training.images)
     learner = replace(learner, max_flash=budget.flash)
+    # A teacher of the same kinds is learned when the kind is known: trials learn without it.
+    waits = learner.teacher is not None and learner.teacher.source == SELF
     # 1) images to learn from, and others to compare by
     limits = (settings.n_learning_longer, settings.n_compared)
     learning, held_out = two_parts(training, learner.seed, validation, *limits)
@@ -97,6 +100,7 @@ def choose(
     part = replace(
         learner, data=replace(data, n=len(learning)), images=learning,
         preprocessing=None, max_flash=None,
+        teacher=None if waits else learner.teacher, unlabeled=None if waits else learner.unlabeled,
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
     state = SearchState.of(data, trials, budget, settings)
@@ -106,9 +110,14 @@ def choose(
     # Greedy trials are as long as the last training, and whole numbers have scales of their own.
     calibrates = is_honest and has_structure and budget.flash is None
     calibrating = state.trials.fewer(settings.n_calibrating)
-    epochs = data.epochs
+    epochs = learner.counted.epochs
+    if waits:
+        calibrating = calibrating.taught(learner.teacher, learner.unlabeled)
     if settings.seconds is not None and has_structure:
-        seen = data.n + calibrates * calibrating.n
+        n_unlabeled = learner.counted.n - data.n
+        seen = float(data.n + n_unlabeled + calibrates * (calibrating.n + n_unlabeled))
+        if waits:
+            seen *= _times_of_teaching(learner)
         epochs = _affordable(best, state, seen / state.trials.n)
     if calibrates:
         # The longer a classifier learns, the surer it is: a short trial says too little of it.
@@ -117,6 +126,14 @@ def choose(
             raise calibrated
         best = replace(best, temperature=calibrated.temperature)
     return Choice(best, state.done, learner, epochs, is_honest, _majority(held_out))
+
+
+def _times_of_teaching(learner: ProposalLearner) -> float:
+    """Return by how much a teacher of the same kinds makes a training longer."""
+    part = learner.teacher
+    assert part is not None
+    # It is as much wider in what it sees and in what it gives; and is asked in each epoch.
+    return 1 + 4 / 3 * part.members * part.width**2
 
 
 def _majority(images: ImageSet) -> tuple[str, float]:

@@ -31,6 +31,7 @@ from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.teaching import taught_learner
 from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.examples import (
@@ -42,7 +43,8 @@ from visionshare.learners.examples import (
 from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.reading import parse_recipe
-from visionshare.recipes.schema import FeaturePart
+from visionshare.recipes.schema import FeaturePart, TeacherPart
+from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
@@ -88,6 +90,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     class_weight : dict or "balanced", optional
         What an image of each class counts, 1 for classes that a dict does not name; "balanced" as
         if each class had the same number of images.
+    teacher : {"self", "pretrained"} or path-like, optional
+        Who else says what the images show: the classifier learns these probabilities beside the
+        labels. "self": the mean of three classifiers with twice the templates of each layer, which
+        are learned first from the same images. "pretrained": a logistic regression on frozen
+        activations of EfficientNet-Lite0 (the extra ``visionshare[pretrained]``). Or the file of a
+        classifier or of a model in ONNX, of the same classes.
     random_state : int, RandomState or None, default 0
         Seed. With an integer the classifier is always the same, for any ``n_jobs``, unless
         ``time`` or microseconds are limited: then it depends on the clock.
@@ -148,6 +156,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         color: str | bool = "auto",
         augment: str | bool | Augmentation = "auto",
         class_weight: dict[Any, float] | str | None = None,
+        teacher: str | os.PathLike[str] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
         cluster: Any = None,
@@ -159,11 +168,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.color = color
         self.augment = augment
         self.class_weight = class_weight
+        self.teacher = teacher
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
 
-    def fit(self, images: Any, y: Any) -> ImageClassifier:
+    def fit(self, images: Any, y: Any, *, unlabeled: Any = None) -> ImageClassifier:
         """Choose and learn a classifier.
 
         Parameters
@@ -172,6 +182,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             (n, H, W), (n, H, W, C), or a sequence of images or paths; see the notes of the class.
         y : array-like of shape (n,)
             Classes: numbers, text or booleans.
+        unlabeled : array or sequence, optional
+            More images, of which the teacher alone says what they show.
 
         Raises
         ------
@@ -185,6 +197,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         settings = self._settings()
         budget = Budget.of(self.budget)
+        teacher = self._teacher_part(unlabeled)
         jobs = resolve_jobs(self.n_jobs)
         # 1) images of bytes, and labels as numbers
         # What is made for images of their size, or for small cores, sees them as they are.
@@ -203,6 +216,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self._weights_of_numbers(),
             preprocessing,
         )
+        if teacher is not None:
+            learner = replace(learner, teacher=teacher)
+            learner = taught_learner(learner, intake, images, unlabeled, self.classes_.tolist())
         address = self.cluster if isinstance(self.cluster, str) else None
         with cluster_client(scheduler=address) as client:
             # 2) search, then learn the best from all images
@@ -245,6 +261,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             accepted = "'auto', True, False, or an Augmentation"
             raise InputError("augment", self.augment, accepted)
         return SearchSettings(self.features, self.augment, seconds)
+
+    def _teacher_part(self, unlabeled: Any) -> TeacherPart | None:
+        """Return who teaches, checked; None where nobody does."""
+        if self.teacher is None:
+            if unlabeled is not None:
+                raise InputError("unlabeled", "images", "None where there is no teacher")
+            return None
+        if not isinstance(self.teacher, (str, os.PathLike)) or not os.fspath(self.teacher):
+            raise InputError("teacher", self.teacher, "'self', 'pretrained', a file, or None")
+        if self.features != "auto":
+            raise InputError("teacher", self.teacher, "None, where a pool of features is named")
+        part = TeacherPart(source=os.fspath(self.teacher))
+        check_source(part.source)
+        return part
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""

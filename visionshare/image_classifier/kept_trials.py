@@ -31,7 +31,8 @@ class KeptTrials:
 
     def __init__(self, folder: Path, training: ImageSet) -> None:
         self._folder = folder
-        self._images = array_fingerprint(training.images, training.labels)
+        taught = [] if training.taught is None else [training.taught]
+        self._images = array_fingerprint(training.images, training.labels, *taught)
 
     def read(self, recipe: Recipe, n_images: int) -> tuple[CompactClassifier, float] | None:
         """Return a recipe's classifier of so many images, and its seconds."""

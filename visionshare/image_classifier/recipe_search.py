@@ -24,6 +24,8 @@ from visionshare.recipes.folder import WORK, check_run_folder, run_folder
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.stages.teaching import told
+from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 
 __all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of", "search_recipe"]
@@ -32,7 +34,7 @@ __all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of
 CHOSEN = "recipe.toml"
 _TRIALS = "trials"
 # What a search does not choose.
-_GIVEN = ("data", "preprocessing", "store", "seed", "name")
+_GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "name")
 _ASKED = "Asked for: "
 
 
@@ -70,6 +72,8 @@ def search_recipe(
     """
     check_run_folder(out)
     _check_kept(out)
+    if base.teacher is not None:
+        check_source(base.teacher.source)
     changes = {"deformations": None, "fine_tuning": None, "search": None}
     unlearned = base.model_copy(update=changes)
     with (
@@ -82,10 +86,16 @@ def search_recipe(
         run = TrainingRun(unlearned, Path(work), data_dir, jobs)
         with memory_limit(run.memory, "store.memory"):
             with run.clock("reading"):
-                images = prepare_images(run, validates=True)
+                images = told(run, prepare_images(run, validates=True))
             training = images.training
             learner = ProposalLearner(
-                Data.of(training), training, base.seed, jobs, _class_weight(base)
+                Data.of(training),
+                training,
+                base.seed,
+                jobs,
+                _class_weight(base),
+                teacher=base.teacher,
+                unlabeled=images.unlabeled,
             )
             kept = KeptTrials(folder / _TRIALS, training)
             choice = choose(learner, budget, settings, images.validation, kept)

@@ -146,7 +146,9 @@ class SearchState:
     def of(data: Data, trials: Trials, budget: Budget, settings: SearchSettings) -> SearchState:
         """Return the state that a search begins with."""
         short = trials.fewer(settings.n_learning)
-        state = SearchState(settings, data, budget, short, trials, short.learner.data.epochs // 3)
+        state = SearchState(
+            settings, data, budget, short, trials, short.learner.counted.epochs // 3
+        )
         state.epochs = max(8, state.epochs)
         if budget.flash is not None:
             state.bits = Bits(settings.template_bits, settings.weight_bits)

@@ -27,8 +27,10 @@ from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.machine.progress import stage
 from visionshare.recipes import Recipe
 from visionshare.recipes.run import TrainingRun
-from visionshare.recipes.schema import as_settings
+from visionshare.recipes.schema import TeacherPart, as_settings
+from visionshare.recipes.stages.images import RunImages
 from visionshare.recipes.stages.members import choose_features
+from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import fine_tuned
 from visionshare.recipes.training import images_in_memory
 
@@ -121,6 +123,10 @@ class ProposalLearner:
         Of picture files, for the recipes.
     max_flash : int, optional
         Of classifiers in few bits.
+    teacher : TeacherPart, optional
+        Of a recipe; what a teacher of another kind than "self" says is in ``images.taught``.
+    unlabeled : ImageSet, optional
+        Pictures that the teacher alone says something of.
     """
 
     data: Data
@@ -130,7 +136,11 @@ class ProposalLearner:
     class_weight: dict[Any, float] | str | None = None
     preprocessing: Preprocessing | None = None
     max_flash: int | None = None
+    teacher: TeacherPart | None = None
+    unlabeled: ImageSet | None = None
     _chosen: dict[str, CompactClassifier] = field(default_factory=dict, init=False)
+    # Images of one recipe at a time, with what teaches of them: members share a teacher.
+    _taught: dict[str, RunImages] = field(default_factory=dict, init=False)
     # A worker has one task at a time, which uses all of its threads.
     _lock: Any = field(default_factory=threading.Lock, init=False)
     # What the workers were sent.
@@ -138,18 +148,29 @@ class ProposalLearner:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.data, self.images, self.seed, self.n_jobs, self.class_weight)
-        return _received, (*given, self.preprocessing, self.max_flash)
+        others = (self.preprocessing, self.max_flash, self.teacher, self.unlabeled)
+        return _received, (*given, *others)
+
+    @property
+    def counted(self) -> Data:
+        """What is known of the images, those without a class counted: they are learned too."""
+        n = 0 if self.unlabeled is None else len(self.unlabeled)
+        return replace(self.data, n=self.data.n + n)
 
     def recipe(self, proposal: Proposal, epochs: int) -> Recipe:
         """Return the recipe of a proposal."""
-        return proposal.recipe(
-            self.data,
+        recipe = proposal.recipe(
+            self.counted,
             epochs=epochs,
             seed=self.seed,
             class_weight=self.class_weight,
             preprocessing=self.preprocessing,
             max_flash=self.max_flash,
         )
+        # What is chosen greedily has a loss of labels alone.
+        if recipe.fine_tuning is None:
+            return recipe
+        return recipe.model_copy(update={"teacher": self.teacher})
 
     def learned(
         self, proposals: Sequence[Proposal], epochs: int, client: Any = None
@@ -184,20 +205,35 @@ class ProposalLearner:
                 return Learned(self._of_family(features), time.perf_counter() - begun)
             with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
                 recipe = self.recipe(proposal, epochs)
-                run = TrainingRun(recipe, Path(folder), None, self.n_jobs).member(number)
-                chosen = self._features_of(run)
-                choosing = time.perf_counter() - begun
-                classifier = fine_tuned(run, chosen, images_in_memory(run, self.images))
+                whole = TrainingRun(recipe, Path(folder), None, self.n_jobs)
+                images = self._images_of(whole)
+                run = whole.member(number)
+                taught = time.perf_counter()
+                chosen = self._features_of(run, images)
+                choosing = time.perf_counter() - taught
+                classifier = fine_tuned(run, chosen, images)
             return Learned(classifier, time.perf_counter() - begun, choosing)
 
-    def _features_of(self, run: TrainingRun) -> CompactClassifier:
+    def _images_of(self, run: TrainingRun) -> RunImages:
+        """Return the images of a run, and who teaches: learned now, or before a former member."""
+        if run.recipe.teacher is None:
+            return images_in_memory(run, self.images)
+        key = json.dumps(as_settings(run.recipe), sort_keys=True)
+        if key not in self._taught:
+            images = images_in_memory(run, self.images, self.unlabeled)
+            self._taught.clear()
+            self._taught[key] = with_teacher(run, images)
+        return self._taught[key]
+
+    def _features_of(self, run: TrainingRun, images: RunImages) -> CompactClassifier:
         """Return the classifier of the chosen features, which proposals of one structure share."""
         settings = as_settings(run.recipe)
         tuning = settings["fine_tuning"] or {}
         parts = [settings["seed"], settings["features"], settings["learner"]]
-        key = json.dumps([*parts, tuning.get("search_images")], sort_keys=True)
+        teacher = settings["teacher"]
+        key = json.dumps([*parts, tuning.get("search_images"), teacher], sort_keys=True)
         if key not in self._chosen:
-            self._chosen[key] = choose_features(run, images_in_memory(run, self.images))
+            self._chosen[key] = choose_features(run, images)
         return self._chosen[key]
 
     def _of_family(self, features: Greedy) -> CompactClassifier:
@@ -276,6 +312,11 @@ class Trials:
         part = images.subset(np.flatnonzero(mask))
         data = replace(self.learner.data, n=len(part))
         learner = replace(self.learner, data=data, images=part)
+        return Trials(learner, self.held_out, self._client, self._kept)
+
+    def taught(self, teacher: TeacherPart | None, unlabeled: ImageSet | None) -> Trials:
+        """Return trials whose proposals learn from a teacher too."""
+        learner = replace(self.learner, teacher=teacher, unlabeled=unlabeled)
         return Trials(learner, self.held_out, self._client, self._kept)
 
     def run(

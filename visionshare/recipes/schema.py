@@ -24,6 +24,7 @@ __all__ = [
     "Recipe",
     "SearchPart",
     "StorePart",
+    "TeacherPart",
     "as_settings",
     "recipe_model",
 ]
@@ -145,6 +146,19 @@ class EarlyExitPart(Section):
         check_exit_options(**self.as_arguments())
 
 
+class TeacherPart(Section):
+    """Who teaches, see :mod:`visionshare.recipes.teachers`, and of which unlabeled pictures.
+
+    ``source``: "self" for ``members`` classifiers of the recipe with ``width`` times the templates;
+    "pretrained"; or the file of a classifier or of a model in ONNX.
+    """
+
+    source: str = Field(min_length=1)
+    members: int = Field(default=3, ge=1, le=5)
+    width: float = Field(default=2.0, ge=1, le=8)
+    unlabeled: str | None = Field(default=None, min_length=1)
+
+
 class SearchPart(Section):
     """What a search may cost, as :class:`visionshare.ImageClassifier` takes it.
 
@@ -181,6 +195,7 @@ class Recipe(Section):
     fine_tuning: Any = None
     quantization: Any = None
     early_exit: Any = None
+    teacher: TeacherPart | None = None
     search: SearchPart | None = None
 
     @field_validator("name")
@@ -230,6 +245,19 @@ class Recipe(Section):
         deformed = self.fine_tuning is not None and self.fine_tuning.deformed
         if deformed and self.deformations is None:
             raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")
+        return self
+
+    @model_validator(mode="after")
+    def _teacher_is_heard(self) -> Recipe:
+        if self.teacher is None or self.search is not None:
+            return self
+        if self.fine_tuning is None:
+            raise ValueError("teacher: needs [fine_tuning], whose loss it joins")
+        if self.deformations is not None and self.deformations.copies > 0:
+            raise ValueError(
+                "teacher: not with deformations.copies above 0; fine_tuning.deformed = true "
+                "makes copies"
+            )
         return self
 
     @model_validator(mode="after")

@@ -27,7 +27,9 @@ from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
+from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import check_tuning
+from visionshare.recipes.teachers import check_source
 
 __all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
 
@@ -143,15 +145,18 @@ def train_images(
     with tempfile.TemporaryDirectory(prefix="visionshare-") as folder, shown(progress):
         run = TrainingRun(recipe, Path(folder) / WORK, None, jobs)
         check_run(run)
-        images = images_in_memory(run, training)
+        images = with_teacher(run, images_in_memory(run, training))
         classifier = learn_members(run, images)
         return classifier if recipe.early_exit is None else with_exits(run, classifier, images)
 
 
-def images_in_memory(run: TrainingRun, training: ImageSet) -> RunImages:
+def images_in_memory(
+    run: TrainingRun, training: ImageSet, unlabeled: ImageSet | None = None
+) -> RunImages:
     """Return images in memory as those of a run, with the copies that the recipe asks for."""
     copied = with_copies(training, run.recipe, run.jobs)
-    return RunImages(copied, training.subset(slice(0, 0)), len(training))
+    none = training.subset(slice(0, 0))
+    return RunImages(copied, none, len(training), unlabeled=unlabeled)
 
 
 def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
@@ -161,6 +166,7 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     with run.clock("data"):
         images = prepare_images(run)
     claim_work_folder(run, images.pictures, resume)
+    images = with_teacher(run, images)
     classifier = learn_members(run, images)
     if recipe.temperature is not None:
         classifier = replace(classifier, temperature=recipe.temperature)
@@ -199,3 +205,5 @@ def check_run(run: TrainingRun) -> None:
     if run.in_partitions:
         check_partitions(recipe, learner)
     check_tuning(recipe, family)
+    if recipe.teacher is not None:
+        check_source(recipe.teacher.source)

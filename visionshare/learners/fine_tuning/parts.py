@@ -14,7 +14,7 @@ from visionshare.errors import InputError
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import SoftTargets
 
-__all__ = ["ImagePart", "PartSplit", "SoftTeacher", "Teacher", "batch_bounds"]
+__all__ = ["ImagePart", "PartSplit", "SoftTeacher", "Teacher", "batch_bounds", "softened_parts"]
 
 
 class Teacher(Protocol):
@@ -52,6 +52,19 @@ class SoftTeacher:
         return self.softened.softmax(np.ascontiguousarray(scores.T, np.float32))
 
 
+def softened_parts(
+    probabilities: np.ndarray, classes: np.ndarray, sizes: list[int], temperature: float
+) -> list[np.ndarray]:
+    """Return softened probabilities (k, m) of each part, of a table (n, k) for all images."""
+    table = np.asarray(probabilities, np.float32)
+    if table.shape != (sum(sizes), len(classes)) or not np.all((table >= 0) & (table <= 1)):
+        accepted = f"probabilities of shape {(sum(sizes), len(classes))}: images by classes"
+        raise InputError("teacher", f"numbers of shape {table.shape}", accepted)
+    logs = np.log(np.maximum(table.T, np.finfo(np.float32).tiny))
+    softened = SoftTargets(temperature).softmax(logs)
+    return np.split(softened, np.cumsum(sizes)[:-1], axis=1)
+
+
 class ImagePart:
     """A part of the training images, where it is used; it keeps what the current epoch needs."""
 
@@ -59,7 +72,7 @@ class ImagePart:
         self,
         images: np.ndarray | Callable[[int], np.ndarray],
         n: int,
-        teacher: SoftTeacher | None = None,
+        teacher: SoftTeacher | np.ndarray | None = None,
     ) -> None:
         self._images = images
         self._teacher = teacher
@@ -85,8 +98,8 @@ class ImagePart:
 
     def taught(self, epoch: int) -> np.ndarray | None:
         """Return the teacher's probabilities (k, m) of an epoch's images; None without one."""
-        if self._teacher is None:
-            return None
+        if self._teacher is None or isinstance(self._teacher, np.ndarray):
+            return self._teacher
         images = self.images(epoch)
         if self._last_taught is None or self._last_taught[0] is not images:
             self._last_taught = images, self._teacher.probabilities(images, self.n_jobs)

@@ -17,7 +17,13 @@ from visionshare.distributed.sources import current_client
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import History
 from visionshare.learners.class_weights import weights_of_classes
-from visionshare.learners.fine_tuning.parts import ImagePart, PartSplit, SoftTeacher, Teacher
+from visionshare.learners.fine_tuning.parts import (
+    ImagePart,
+    PartSplit,
+    SoftTeacher,
+    Teacher,
+    softened_parts,
+)  # fmt: skip
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.learners.fine_tuning.steps import Epoch, Tuner
 from visionshare.machine.resources import thread_limit
@@ -36,7 +42,7 @@ def fine_tune(
     labels: np.ndarray | Sequence[np.ndarray],
     settings: FineTuning | None = None,
     *,
-    teacher: Teacher | None = None,
+    teacher: Teacher | np.ndarray | None = None,
     n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
@@ -59,10 +65,11 @@ def fine_tune(
     labels : ndarray of shape (m,)
         Classes of the images; a list where those are one.
     settings : FineTuning, optional
-    teacher : Teacher, optional
+    teacher : Teacher or ndarray of shape (m, k), optional
         A better classifier of the same classes, such as a larger one or the mean of several: its
         scores of each image join the loss. One that was trained on the very images says little
-        more than their labels do; let it see other copies.
+        more than their labels do; let it see other copies. Or the probabilities of each image,
+        the same for all of its copies, in the order of the classifier's classes.
     n_jobs : int, default 1
         Threads; the classifier does not depend on it.
     checkpoint : path-like, optional
@@ -116,10 +123,14 @@ def fine_tune(
     if settings.class_weight is not None:
         names = classifier.classes_.tolist()
         class_weights = weights_of_classes(settings.class_weight, trained, names)
-    taught = None
-    if teacher is not None:
-        taught = SoftTeacher.of(teacher, classifier.classes_, settings.teacher_temperature)
-    parts = [ImagePart(x, len(y), taught) for x, y in zip(sources, numbers, strict=True)]
+    sizes = [len(y) for y in numbers]
+    taught: list[Any] = [None] * len(sizes)
+    temperature = settings.teacher_temperature
+    if isinstance(teacher, np.ndarray):
+        taught = softened_parts(teacher, classifier.classes_, sizes, temperature)
+    elif teacher is not None:
+        taught = [SoftTeacher.of(teacher, classifier.classes_, temperature)] * len(sizes)
+    parts = [ImagePart(*part) for part in zip(sources, sizes, taught, strict=True)]
     with thread_limit(n_jobs), _engine(parts, client, n_jobs) as engine:
         tuner = Tuner(classifier, settings, engine, numbers, splits, class_weights, n_jobs)
         history = History(Epoch, settings.epochs, checkpoint, tuner.identity, progress=progress)

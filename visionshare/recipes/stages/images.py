@@ -19,12 +19,14 @@ from visionshare.datasets import (
     load_images,
 )
 from visionshare.datasets.copies import groups_of_copies
+from visionshare.datasets.folders import find_images, read_images
 from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
 from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
-from visionshare.errors import RecipeError
+from visionshare.errors import DataError, RecipeError
+from visionshare.learners.fine_tuning import Teacher
 from visionshare.machine.memory import check_fits, hold
 from visionshare.machine.progress import stage
 from visionshare.recipes.run import TrainingRun
@@ -61,6 +63,8 @@ class RunImages:
     stored: StoredPictures | None = None
     values: TrainingValues | None = None
     validation: ImageSet | None = None
+    unlabeled: ImageSet | None = None
+    teacher: Teacher | np.ndarray | None = None
 
     @property
     def pictures(self) -> ImageSet | StoredPictures:
@@ -172,7 +176,29 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
     # 4) deform
     training = with_copies(training, recipe, run.jobs)
     _hold(training, test)
-    return RunImages(training, test, n_originals, origin, notes, values=values, validation=compared)
+    unlabeled = _unlabeled_images(run, training)
+    return RunImages(
+        training, test, n_originals, origin, notes,
+        values=values, validation=compared, unlabeled=unlabeled,
+    )  # fmt: skip
+
+
+def _unlabeled_images(run: TrainingRun, training: ImageSet) -> ImageSet | None:
+    """Return the pictures without classes that a recipe names, as its training pictures are."""
+    part = run.recipe.teacher
+    if part is None or part.unlabeled is None:
+        return None
+    paths = find_images(part.unlabeled)
+    if not paths:
+        raise DataError(f"{part.unlabeled}: no pictures; give a folder of some for --unlabeled")
+    rows, columns, *channels = training.images.shape[1:]
+    mode = "color" if channels == [3] else "gray"
+    skipped: list[str] | None = [] if run.recipe.data.skip_broken else None
+    steps = preprocessing_of(run.recipe)
+    images = read_images(paths, (rows, columns), mode, steps, run.jobs, skipped)
+    hold("unlabeled images", images.nbytes)
+    labels = np.zeros(len(images), np.int64)
+    return ImageSet(images, labels, training.classes, part.unlabeled)
 
 
 def _hold(training: ImageSet, test: ImageSet) -> None:

@@ -66,6 +66,7 @@ def fine_tuned(
         seen,
         truth,
         settings,
+        teacher=images.teacher,
         n_jobs=run.jobs,
         client=run.client,
         checkpoint=run.work / "epochs",

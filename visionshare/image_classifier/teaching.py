@@ -1,0 +1,80 @@
+"""Teachers of images in memory: what they say of them, as they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import ImageSet
+from visionshare.datasets.intake import Intake
+from visionshare.errors import InputError
+from visionshare.image_classifier.trials import ProposalLearner
+from visionshare.recipes.teachers import (
+    PRETRAINED,
+    PRETRAINED_SIDE,
+    SELF,
+    PictureTeacher,
+    learn_pretrained,
+    probabilities_of,
+    read_teacher,
+)
+
+__all__ = ["taught_learner"]
+
+
+def taught_learner(
+    learner: ProposalLearner,
+    intake: Intake | None,
+    images: Any,
+    unlabeled: Any,
+    classes: Sequence[Any],
+) -> ProposalLearner:
+    """Return a learner with what its teacher says of its images, and of those without a class.
+
+    Parameters
+    ----------
+    learner : ProposalLearner
+        With its teacher.
+    intake : Intake, optional
+        How images became rasters; None of vectors.
+    images, unlabeled : array or sequence
+        As they were given; a teacher takes them in its own size.
+    classes : sequence
+        In the order of the numbers that the learner has for them.
+    """
+    part = learner.teacher
+    assert part is not None
+    if intake is None:
+        raise InputError("teacher", part.source, "None, where examples are vectors")
+    more = None
+    if unlabeled is not None:
+        rasters = intake.apply(unlabeled)
+        if len(rasters) == 0:
+            raise InputError("unlabeled", "no images", "one image or more, or None")
+        labels = np.zeros(len(rasters), np.int64)
+        more = ImageSet(rasters, labels, learner.images.classes, "unlabeled images")
+    if part.source == SELF:
+        return replace(learner, unlabeled=more)
+    # 1) the teacher, and the images as it takes them
+    teacher: PictureTeacher
+    shown, shown_more = images, unlabeled
+    names: Sequence[Any] = classes
+    if part.source == PRETRAINED:
+        view = Intake((PRETRAINED_SIDE, PRETRAINED_SIDE), 3, values=intake.values)
+        training = replace(learner.images, images=view.apply(images))
+        shown_more = None if unlabeled is None else view.apply(unlabeled)
+        names = learner.images.classes
+        teacher, said = learn_pretrained(
+            training, learner.class_weight, learner.seed, learner.n_jobs
+        )
+    else:
+        teacher = read_teacher(part.source)
+        said = probabilities_of(teacher, shown, names, learner.n_jobs)
+    # 2) what it says
+    if more is not None:
+        others = probabilities_of(teacher, shown_more, names, learner.n_jobs)
+        more = replace(more, taught=others, labels=np.argmax(others, axis=1))
+    return replace(learner, images=replace(learner.images, taught=said), unlabeled=more)

@@ -89,6 +89,9 @@ def choose(
         _check_whole(settings, training.images)
     learner = replace(learner, max_flash=budget.flash)
     # A teacher of the same kinds is learned when the kind is known: trials learn without it.
+    if learner.teacher is not None:
+        # What is chosen from pools has a loss of labels alone.
+        settings = replace(settings, n_greedy=0)
     waits = learner.teacher is not None and learner.teacher.source == SELF
     # 1) images to learn from, and others to compare by
     limits = (settings.n_learning_longer, settings.n_compared)
@@ -107,6 +110,9 @@ def choose(
     best = search(state)
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
+    if learner.teacher is not None and not has_structure:
+        accepted = "None: no layers, which could be taught, keep within the budget and the images"
+        raise InputError("teacher", learner.teacher.source, accepted)
     # Greedy trials are as long as the last training, and whole numbers have scales of their own.
     calibrates = is_honest and has_structure and budget.flash is None
     calibrating = state.trials.fewer(settings.n_calibrating)

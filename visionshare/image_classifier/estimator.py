@@ -31,7 +31,7 @@ from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.state import SearchSettings
-from visionshare.image_classifier.teaching import taught_learner
+from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.examples import (
@@ -43,8 +43,7 @@ from visionshare.learners.examples import (
 from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.reading import parse_recipe
-from visionshare.recipes.schema import FeaturePart, TeacherPart
-from visionshare.recipes.teachers import check_source
+from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
@@ -197,7 +196,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         settings = self._settings()
         budget = Budget.of(self.budget)
-        teacher = self._teacher_part(unlabeled)
+        teacher = teacher_part(self.teacher, self.features, unlabeled)
         jobs = resolve_jobs(self.n_jobs)
         # 1) images of bytes, and labels as numbers
         # What is made for images of their size, or for small cores, sees them as they are.
@@ -261,20 +260,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             accepted = "'auto', True, False, or an Augmentation"
             raise InputError("augment", self.augment, accepted)
         return SearchSettings(self.features, self.augment, seconds)
-
-    def _teacher_part(self, unlabeled: Any) -> TeacherPart | None:
-        """Return who teaches, checked; None where nobody does."""
-        if self.teacher is None:
-            if unlabeled is not None:
-                raise InputError("unlabeled", "images", "None where there is no teacher")
-            return None
-        if not isinstance(self.teacher, (str, os.PathLike)) or not os.fspath(self.teacher):
-            raise InputError("teacher", self.teacher, "'self', 'pretrained', a file, or None")
-        if self.features != "auto":
-            raise InputError("teacher", self.teacher, "None, where a pool of features is named")
-        part = TeacherPart(source=os.fspath(self.teacher))
-        check_source(part.source)
-        return part
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,17 +13,35 @@ from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import Intake
 from visionshare.errors import InputError
 from visionshare.image_classifier.trials import ProposalLearner
+from visionshare.recipes.schema import TeacherPart
 from visionshare.recipes.teachers import (
     PRETRAINED,
     PRETRAINED_SIDE,
     SELF,
     PictureTeacher,
+    check_source,
     learn_pretrained,
     probabilities_of,
     read_teacher,
 )
 
-__all__ = ["taught_learner"]
+__all__ = ["taught_learner", "teacher_part"]
+
+
+def teacher_part(teacher: Any, features: Any, unlabeled: Any) -> TeacherPart | None:
+    """Return who teaches, checked before any work; None where nobody does."""
+    if teacher is None:
+        if unlabeled is not None:
+            raise InputError("unlabeled", "images", "None where there is no teacher")
+        return None
+    if not isinstance(teacher, (str, os.PathLike)) or not os.fspath(teacher):
+        raise InputError("teacher", teacher, "'self', 'pretrained', a file, or None")
+    if features != "auto":
+        accepted = "None, where a pool is named: what is chosen greedily learns from labels alone"
+        raise InputError("teacher", teacher, accepted)
+    part = TeacherPart(source=os.fspath(teacher))
+    check_source(part.source)
+    return part
 
 
 def taught_learner(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets import Preprocessing
-from visionshare.datasets.intake import Intake
+from visionshare.datasets.intake import Intake, Rasters
 from visionshare.errors import InputError
 from visionshare.scores import softmax
 
@@ -63,9 +63,12 @@ class OnnxTeacher:
 
     def predict_proba(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k) of pictures of any kind."""
-        rows, columns, *channels = self.image_shape
-        intake = Intake((rows, columns), channels[0] if channels else 1, self.preprocessing)
-        rasters = intake.apply(images).reshape(-1, *self.image_shape)
+        rasters = images
+        if not isinstance(images, Rasters):
+            rows, columns, *channels = self.image_shape
+            intake = Intake((rows, columns), channels[0] if channels else 1, self.preprocessing)
+            rasters = intake.apply(images)
+        rasters = np.asarray(rasters).reshape(-1, *self.image_shape)
         output = "probabilities" if self._is_own else self._runs.get_outputs()[0].name
         # Models of a fixed number of pictures see them one by one.
         batch = 1 if isinstance(self._input.shape[0], int) else _BATCH

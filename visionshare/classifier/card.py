@@ -106,6 +106,7 @@ def model_card(
         training_images=f" ({n_images:,} images)" if isinstance(n_images, int) else "",
         accuracy=accuracy,
         evaluation=evaluation,
+        origins=classifier.family.origins,
     )
     return without_controls(card)
 

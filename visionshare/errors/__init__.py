@@ -140,7 +140,7 @@ class ClassifierFileError(VisionshareError, ValueError):
 
 
 class ExportError(VisionshareError, RuntimeError):
-    """An exported classifier cannot be compiled or run here.
+    """A classifier, or its export, cannot be compiled or run here: something is not installed.
 
     Examples
     --------

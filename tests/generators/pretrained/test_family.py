@@ -123,7 +123,7 @@ def test_cards_and_reports_say_whose_the_network_is(tmp_path):
     model.save(tmp_path / "tiny.safetensors", card=True)
     card = (tmp_path / "tiny.md").read_text()
     again = CompactClassifier.load(tmp_path / "tiny.safetensors")
-    write_report(again, tmp_path / "report.html", None, metrics={}, settings={})
+    write_report(tmp_path / "report.html", again, None, metrics={}, settings={})
     for page in (card, (tmp_path / "report.html").read_text()):
         assert digest in page
         assert "tiny.onnx" in page

@@ -70,6 +70,7 @@ class Scan:
     def __init__(self, path: str, level: int = 0) -> None:
         self._path = path
         self._page = None
+        self._decoded: tuple[Any, np.ndarray] | None = None
         self._segments = OrderedDict[int, np.ndarray]()
         with file_errors(path, "an image"), open(path, "rb") as file:
             is_tiff = file.read(4) in _TIFF
@@ -102,7 +103,10 @@ class Scan:
             As in :func:`visionshare.datasets.decoding.decode_image`.
         """  # fmt: skip
         if self._page is None:
-            return _whole(self._path, self.shape, mode, steps)[y0:y1, x0:x1]
+            # The next block of the same picture finds it decoded.
+            if self._decoded is None or self._decoded[0] != (mode, steps):
+                self._decoded = ((mode, steps), _whole(self._path, self.shape, mode, steps))
+            return self._decoded[1][y0:y1, x0:x1]
         with file_errors(self._path, "an image"):
             pixels = self._stored(y0, y1, x0, x1)
         if pixels.dtype == np.uint16 and pixels.ndim == 3:

@@ -295,8 +295,8 @@ class CompactClassifier:
         )
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
+        scores = self.family.weighted_sums(images, self.weights, n_jobs)
+        scores += self.intercept
         return finite_scores(scores, "images")
 
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:

@@ -237,7 +237,9 @@ class FeatureFamily(Parameters, Costs):
         -------
         ndarray of shape (n_images, k), float32
         """
-        return product(self.transform(images, None, n_jobs), weights.T)
+        # Sums that overflow are noticed, and refused, where they become scores.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return product(self.transform(images, None, n_jobs), weights.T)
 
     def contributions(
         self,

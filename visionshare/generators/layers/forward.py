@@ -61,13 +61,17 @@ class Forward:
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return what the layers make of images (n, *out_shape), float32."""
+        return self.values(raster, n_jobs).reshape(len(raster), *self._out_shape)
+
+    def values(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
+        """Return what the layers make of images, each in one row, float32."""
         out = np.empty((len(raster), self._size), np.float32)
         if len(raster) == 1:
             self._apply(raster, out, _NOWHERE, 1)
         else:
             for batch in image_batches(len(raster), self._bytes_per_image):
                 self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
-        return out.reshape(len(raster), *self._out_shape)
+        return out
 
     def picked(self, raster: np.ndarray, places: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return some of the last layer's values, (n, len(places)), float32."""

@@ -198,7 +198,7 @@ class Network(FeatureFamily):
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return sums of all features times weights: scores without intercepts, (n_images, k)."""
         raster = check_images(images, self.image_shape_)
-        return self._scorer(weights).outputs(raster, n_jobs).reshape(len(raster), -1)
+        return self._scorer(weights).values(raster, n_jobs)
 
     def _scorer(self, weights: np.ndarray) -> Forward:
         """Return the layers and one more that sums; kept for the weights of the last call."""

@@ -194,7 +194,8 @@ class UnionOfFamilies(FeatureFamily):
         for part, ids in zip(self.parts_, self._ids, strict=True):
             run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
             of_part = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
-            out += part.weighted_sums(images, of_part, n_jobs)
+            with np.errstate(over="ignore", invalid="ignore"):
+                out += part.weighted_sums(images, of_part, n_jobs)
         return out
 
     def contributions(

@@ -10,7 +10,7 @@ that can be had: letters, textures, and characters in fonts.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from scripts.reproduce.results import (
     table,
     write_page,
 )
-from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
+from scripts.reproduce.transfer_methods import METHODS, Few, few_of, scaling
 from scripts.reproduce.transfer_times import table_of_fits, table_of_steps, times
 from scripts.reproduce.uci import load
 from visionshare.datasets.sampling import sample_one_class
@@ -122,7 +122,12 @@ def balanced_accuracy(scores: np.ndarray, truth: np.ndarray) -> float:
 
 
 def cell(
-    X: np.ndarray, H: np.ndarray, rows: tuple[np.ndarray, np.ndarray], noise: int, seed: list[int]
+    X: np.ndarray,
+    H: np.ndarray,
+    rows: tuple[np.ndarray, np.ndarray],
+    noise: int,
+    seed: list[int],
+    methods: Mapping[str, Callable[[Few], Any]] = METHODS,
 ) -> Iterator[tuple[str, float, np.ndarray]]:
     """Yield method, balanced accuracy and weights of one draw; noise joins the features."""
     few, tests = rows
@@ -134,9 +139,11 @@ def cell(
     standardized = few_of(Z[:m], y, X.shape[1] + noise)
     offset, scale = scaling(Z[:m])
     tested = (Z[m:] - offset) * scale
-    for name, method in METHODS.items():
+    for name, method in methods.items():
         w = method(standardized)
-        yield name, balanced_accuracy(tested @ w, truth), w
+        # What is not linear is a function of standardized examples.
+        scores, w = (w(tested), np.empty(0)) if callable(w) else (tested @ w, w)
+        yield name, balanced_accuracy(scores, truth), w
     sources = [balanced_accuracy(column, truth) for column in H[tests].T]
     yield BEST, max(sources), np.empty(0)
 
@@ -156,7 +163,7 @@ def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, 
         features, H = X[second], X[second] @ weights.T + starts
         for positives, draw in itertools.product(POSITIVES, range(draws)):
             seed = [1, target, positives, draw]
-            rows = _drawn(y[second], target, positives, np.random.default_rng(seed))
+            rows = drawn(y[second], target, positives, np.random.default_rng(seed))
             for noise in setting.noise if target % (setting.every_noisy * every) == 0 else (0,):
                 for name, value, w in cell(features, H, rows, noise, [2, *seed[1:]]):
                     measured.note(name, positives, noise, draw, value)
@@ -166,7 +173,7 @@ def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, 
     return measured, names
 
 
-def _drawn(
+def drawn(
     y: np.ndarray, target: int, positives: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the examples that train, positives first, and as many of both kinds that test."""
@@ -188,10 +195,10 @@ def _keep(
     measured.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
 
 
-def rows_of(measured: Outcome, noise: int) -> list[list[Any]]:
+def rows_of(measured: Outcome, noise: int, methods: Iterable[str] = METHODS) -> list[list[Any]]:
     """Return the table's rows: one method per row, positives by column."""
     rows = []
-    for name in (*METHODS, BEST):
+    for name in (*methods, BEST):
         cells = [_cell(measured, (name, p, noise)) for p in POSITIVES]
         rows.append([name, *cells])
     return rows
@@ -204,15 +211,17 @@ def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
     return spread([float(np.mean(values)) for values in measured.per_draw[key].values()], 1)
 
 
-def draw_accuracy(measured: dict[str, Outcome], path: Path) -> None:
+def draw_accuracy(
+    measured: dict[str, Outcome], path: Path, methods: Iterable[str] = METHODS
+) -> None:
     """Draw accuracy against positives, and against noise dimensions, one row per data set."""
     plt = pyplot()
-
+    shown = (*methods, BEST)
     figure, axes = plt.subplots(
         len(measured), 4, figsize=(15, 3.6 * len(measured)), constrained_layout=True, squeeze=False
     )
     for row, (name, outcome) in zip(axes, measured.items(), strict=True):
-        for method in (*METHODS, BEST):
+        for method in shown:
             style: dict[str, Any] = (
                 {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
             )
@@ -239,7 +248,7 @@ def _same_classes(outcome: Outcome, method: str, positives: int) -> list[int]:
     return [n for n, count in zip(known, counts, strict=True) if count == counts[-1]]
 
 
-def _matrix(weights: np.ndarray, targets: list[str], sources: list[str], title: str) -> Any:
+def matrix_figure(weights: np.ndarray, targets: list[str], sources: list[str], title: str) -> Any:
     """Return a figure: columns are targets, rows sources, as in the paper's figure 4.
 
     Red lowers the score, blue raises it; gray: excluded.
@@ -271,7 +280,7 @@ def draw_matrices(
         learned = np.flatnonzero(np.isfinite(weights).any(axis=1))
         labels = [names[name][c] for c in learned]
         title = f"{name}, {POSITIVES[-1]} + {NEGATIVES}"
-        figure = _matrix(weights[learned], labels, names[name], title)
+        figure = matrix_figure(weights[learned], labels, names[name], title)
         figure.savefig(out / f"transfer-{name}.png", dpi=70)
         lines.append(f"![weights of the sources, {name}](transfer-{name}.png)")
     return lines

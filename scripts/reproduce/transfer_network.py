@@ -1,0 +1,261 @@
+"""GreedyTL in its own regime: a network's thousand outputs are sources, its activations features.
+
+Figures 1, 2 and 4 to 7 of I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for
+transfer learning", Computer Vision and Image Understanding 156, 2017, with EfficientNet-Lite0 in
+place of DeCAF, on flowers, CIFAR-10, characters in photographs and textures.
+
+    python -m scripts.reproduce.transfer_network --data DIR --columns FOLDER
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
+from scripts.reproduce.transfer import (
+    BEST,
+    DRAWS,
+    HEADER,
+    NEGATIVES,
+    POSITIVES,
+    TESTS,
+    Outcome,
+    cell,
+    draw_accuracy,
+    drawn,
+    matrix_figure,
+    rows_of,
+)
+from scripts.reproduce.transfer_baselines import ALL_METHODS
+from visionshare import PretrainedNetwork
+from visionshare.datasets import load_images
+from visionshare.generators.pretrained.efficientnet import PLACES
+from visionshare.machine.resources import thread_limit
+
+SIDE = 128
+N_OUTPUTS = 1000
+MOST = 400
+# Choosing λ on left-out examples takes as long as all else.
+METHODS = {name: method for name, method in ALL_METHODS.items() if "chosen" not in name}
+#: Weights of these are drawn: the paper's figures 4, 5 and 7.
+DRAWN = {"GreedyTL": 4, "RLS (src+feat)": 5, "GreedyTL-59": 7}
+SHOWN_SOURCES = 30
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set, every so-many-th of whose classes is learned, and noise dimensions."""
+
+    name: str
+    every: int = 1
+    noise: tuple[int, ...] = (0,)
+
+
+SETTINGS = (
+    Setting("flowers", noise=(0, 100, 1000)),
+    Setting("cifar10"),
+    Setting("brodatz", every=2),
+    Setting("chars74k", every=4),
+)
+
+
+def pictures(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return pictures, classes and their names; enough of each class for a draw."""
+    if name == "brodatz":
+        return _textures(data / "brodatz" / "randen")
+    if name == "chars74k":
+        arrays = np.load(data / "chars74k" / "englishimg_good36_gray64.npz")
+        letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        images, y = arrays["images"], arrays["sample"].astype(int) - 1
+        names = list(letters)
+    elif name == "flowers":
+        found = load_images(data / "flowers" / "flowers128.tar", size=(SIDE, SIDE), mode="color")
+        images, y, names = found.images, found.labels, list(found.classes)
+    else:
+        found = load_images(name, "test", data)
+        images, y, names = found.images, found.labels, list(found.classes)
+    rows = np.concatenate([np.flatnonzero(y == c)[:MOST] for c in range(len(names))])
+    return images[rows], y[rows], names
+
+
+def _textures(folder: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return crops of 64 pixels, side by side, of the plates of one digitization."""
+    from PIL import Image
+
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".png", ".gif"))
+    crops, y = [], []
+    for c, path in enumerate(files):
+        plate = np.asarray(Image.open(path).convert("L"))[:640, :640]
+        own = plate.reshape(10, 64, 10, 64).transpose(0, 2, 1, 3).reshape(-1, 64, 64)
+        crops.append(own)
+        y += [c] * len(own)
+    return np.concatenate(crops), np.array(y), [path.stem for path in files]
+
+
+def columns(
+    data: Path, folder: Path, name: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Return features, sources, classes and their names; columns are kept in a folder."""
+    file = folder / f"{name}-{SIDE}.npz"
+    if not file.is_file():
+        images, y, names = pictures(data, name)
+        family = PretrainedNetwork(places=[*PLACES, "classes"], size=SIDE).fit(images)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez(file, columns=family.transform(images), y=y, names=names)
+    kept = np.load(file)
+    X = kept["columns"].astype(np.float64)
+    H = X[:, -N_OUTPUTS:]
+    # A source says yes where its score is above its mean.
+    H = (H - H.mean(axis=0)) / H.std(axis=0)
+    return X[:, :-N_OUTPUTS], H, kept["y"], kept["names"].tolist()
+
+
+@dataclass
+class Weights:
+    """Mean weights of the sources by method: (positives, method) to (classes, sources)."""
+
+    sums: dict[tuple[int, str], np.ndarray]
+
+    def note(self, key: tuple[int, str], target: int, k: int, weights: np.ndarray) -> None:
+        """Add a draw's weights."""
+        if key not in self.sums:
+            self.sums[key] = np.full((k, N_OUTPUTS), np.nan)
+        row = self.sums[key][target]
+        row[:] = np.where(np.isnan(row), 0, row) + weights / DRAWS
+
+
+def run(data: Path, folder: Path, setting: Setting, draws: int) -> tuple[Outcome, Weights, list]:
+    """Return the outcomes on one data set, the weights of sources, and the names of classes."""
+    X, H, y, names = columns(data, folder, setting.name)
+    measured = Outcome(shape=X.shape)
+    weights = Weights({})
+    for target in range(0, len(names), setting.every):
+        if np.sum(y == target) < POSITIVES[-1] + TESTS:
+            continue
+        for positives, draw, noise in itertools.product(POSITIVES, range(draws), setting.noise):
+            seed = [target, positives, draw]
+            rows = drawn(y, target, positives, np.random.default_rng([1, *seed]))
+            for name, value, w in cell(X, H, rows, noise, [2, *seed], METHODS):
+                measured.note(name, positives, noise, draw, value)
+                if name in DRAWN and noise == 0:
+                    weights.note((positives, name), target, len(names), w[-N_OUTPUTS:])
+                if name == "GreedyTL" and noise == 0:
+                    chosen = np.flatnonzero(w) >= X.shape[1]
+                    measured.chosen.setdefault(positives, []).append(float(chosen.mean()))
+        print(setting.name, names[target], flush=True)
+    return measured, weights, names
+
+
+def draw_weights(out: Path, setting: str, weights: Weights, names: list[str]) -> list[str]:
+    """Draw the sources with the largest weights, one picture a method; return the page's lines."""
+    lines = []
+    for positives, method in itertools.product((POSITIVES[0], POSITIVES[-1]), DRAWN):
+        matrix = weights.sums[positives, method]
+        learned = np.flatnonzero(np.isfinite(matrix).all(axis=1))
+        # The same rows for all methods: those that GreedyTL weighs most.
+        sizes = np.abs(weights.sums[positives, "GreedyTL"][learned]).sum(axis=0)
+        shown = np.sort(np.argsort(-sizes, kind="stable")[:SHOWN_SOURCES])
+        labels = [source_name(c) for c in shown]
+        title = f"{setting}, {positives} + {NEGATIVES}: {method}"
+        figure = matrix_figure(
+            matrix[np.ix_(learned, shown)], [names[c] for c in learned], labels, title
+        )
+        file = f"transfer-network-{setting}-{positives}-figure{DRAWN[method]}.png"
+        figure.savefig(out / file, dpi=60)
+        lines.append(f"![{title}]({file})")
+    return lines
+
+
+def strongest(weights: Weights, names: list[str]) -> str:
+    """Return a table of the sources that speak most for each class: the paper's figure 6."""
+    matrix = weights.sums[POSITIVES[-1], "GreedyTL"]
+    rows = []
+    for target in np.flatnonzero(np.isfinite(matrix).all(axis=1)):
+        best = np.argsort(-matrix[target], kind="stable")[:4]
+        shown = [f"{source_name(c)} {matrix[target, c]:+.3f}" for c in best]
+        rows.append([names[target], ", ".join(shown)])
+    return table(["class", "sources, mean weight"], rows)
+
+
+def source_name(c: int) -> str:
+    """Return the number of an output of the network, with its class where it is known here."""
+    return f"{c} {CLASSES[c]}" if c in CLASSES else str(c)
+
+
+# Classes of ImageNet that the pictures of weights name.
+CLASSES: dict[int, str] = {}
+
+
+def main() -> None:
+    """Measure one data set after the other; write the page after each."""
+    parser = arguments(__doc__)
+    parser.add_argument(
+        "--columns", type=Path, default=Path("out/transfer-network"), help="folder of columns"
+    )
+    options = parser.parse_args()
+    draws = 2 if options.quick else DRAWS
+    options.out.mkdir(parents=True, exist_ok=True)
+    done: dict[str, tuple[Outcome, Weights, list[str]]] = {}
+    with thread_limit(options.jobs):
+        for setting in SETTINGS:
+            kept = options.columns / f"{setting.name}-{draws}.pickle"
+            if not kept.is_file():
+                found = run(options.data, options.columns, setting, draws)
+                kept.write_bytes(pickle.dumps(found))
+            # Written by the lines above, on this machine.
+            done[setting.name] = pickle.loads(kept.read_bytes())
+            write(options.out, done, draws)
+
+
+def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws: int) -> None:
+    """Write page and pictures of the data sets that are complete."""
+    measured = {name: outcome for name, (outcome, _, _) in done.items()}
+    draw_accuracy(measured, out / "transfer-network.png", METHODS)
+    keep_runs(
+        out, "transfer-network", {name: vars(one)["accuracy"] for name, one in measured.items()}
+    )
+    parts = [
+        render(
+            "transfer/network-set",
+            name=name,
+            n_pictures=outcome.shape[0],
+            n_classes=len(outcome.accuracy[BEST, POSITIVES[0], 0]) // draws,
+            share=", ".join(f"{100 * np.mean(outcome.chosen[p]):.0f}" for p in POSITIVES),
+            accuracies=table(HEADER, rows_of(outcome, 0, METHODS)),
+        )
+        for name, outcome in measured.items()
+    ]
+    first = next(iter(done))
+    outcome, weights, names = done[first]
+    write_page(
+        out,
+        "transfer_network",
+        "transfer-network",
+        draws=draws,
+        tests=TESTS,
+        side=SIDE,
+        data_sets="\n\n".join(parts),
+        noise=noise_table(outcome),
+        strongest="\n\n".join(strongest(w, names) for _, w, names in done.values()),
+        matrices="\n\n".join(draw_weights(out, first, weights, names)),
+    )
+
+
+def noise_table(outcome: Outcome) -> str:
+    """Return accuracies against noise dimensions, five positives: the paper's figure 2."""
+    known = sorted({noise for _, _, noise in outcome.accuracy})
+    rows: list[list[Any]] = []
+    for name in METHODS:
+        values = [outcome.per_draw[name, POSITIVES[1], n].values() for n in known]
+        rows.append([name, *(spread([float(np.mean(v)) for v in each], 1) for each in values)])
+    return table(["method", *(f"{n:,} dimensions" for n in known)], rows)
+
+
+if __name__ == "__main__":
+    main()

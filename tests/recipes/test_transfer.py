@@ -12,6 +12,7 @@ from visionshare.cli.main import main
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
 from visionshare.errors import ClassifierFileError, DataError, InputError, RecipeError
+from visionshare.generators.pretrained.efficientnet import is_installed
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
@@ -208,7 +209,6 @@ def test_the_command_as_json(folder, photos, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["{photos}", "{folder}"], "--out"),
         (
             ["{photos}", "nowhere", "--out", "x.safetensors"],
             "no classifier file or folder of them named 'nowhere'",
@@ -225,7 +225,8 @@ def test_the_command_as_json(folder, photos, tmp_path, capsys):
         (["{photos}", "{folder}", "--out", "x", "--negatives", "5"], "negatives"),
         (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "Did you mean"),
         (["textures", "{folder}", "--out", "x"], "give a folder of images"),
-        (["{photos}"], "sources"),
+        (["{photos}", "{folder}"], "option '--out'"),
+        (["{photos}", "--out", "x"], "sources: got 'none'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -241,6 +242,21 @@ def test_errors_are_one_line_and_nothing_is_written(
     assert said.err.count("\n") == 1
     assert words.lower() in said.err.lower()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra is not installed")
+def test_classes_of_a_network_are_sources(photos, tmp_path, capsys):
+    out = tmp_path / "new.safetensors"
+    command = ["transfer", str(photos), "--out", str(out), "--positives", "3", "--rounds", "20"]
+    assert main([*command, "--features", "efficientnet-lite0-classes", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["trained_on"] == 9
+    assert {entry["source"] for entry in figures["sources"]} <= {"efficientnet-lite0"}
+    family = CompactClassifier.load(out).family
+    described = [family.describe(j) for j in range(figures["features"])]
+    used = {f"class {one['channel']}" for one in described if one["place"] == "classes"}
+    assert {entry["source_class"] for entry in figures["sources"]} == used
+    assert used
 
 
 def test_help_shows_how_to_begin(capsys):

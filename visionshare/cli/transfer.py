@@ -67,8 +67,13 @@ def transfer(
         ),
     ],
     sources: Annotated[
-        list[Path], typer.Argument(help="Classifier files to learn from, or folders of them.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            help="Classifier files to learn from, or folders of them; none with the features of a "
+            "pretrained network."
+        ),
+    ] = None,
+    *,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The new classifier file.")],
     positive_class: Annotated[
         str | None,
@@ -92,7 +97,6 @@ def transfer(
     ] = "pixels",
     split: Split = "train",
     data: DataFolder = None,
-    *,
     options: LearnerOptions,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -101,22 +105,24 @@ def transfer(
 
     Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
 
+    Example: visionshare transfer photos/ --features efficientnet-lite0-classes --out new
+
     Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
 
     Folder images are brought to the sources' size. Images that were not drawn validate the result.
     """
     from visionshare.machine.resources import resolve_jobs
-    from visionshare.recipes.sources import read_sources, source_files, source_shape
-    from visionshare.recipes.transfer import Task
+    from visionshare.recipes.sources import read_sources, source_files
+    from visionshare.recipes.transfer import Task, image_shape
     from visionshare.recipes.transfer import transfer as run
 
     threads = resolve_jobs(jobs, "--jobs")
     learner = options.learner(threads)
     task = Task(features, positive_class, positives, negatives, options.seed)
     task.check()
-    check_file("--out", out, inputs=[*files_of(dataset), *source_files(sources)])
-    known = read_sources(sources)
-    images = _images(dataset, split, data, source_shape(known))
+    check_file("--out", out, inputs=[*files_of(dataset), *source_files(sources or [])])
+    known = read_sources(sources or [])
+    images = _images(dataset, split, data, image_shape(known, features))
     result = run(images, known, learner, task, threads)
     result.classifier.save(out)
     figures = {

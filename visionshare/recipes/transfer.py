@@ -13,13 +13,15 @@ from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import sample_one_class, sample_per_class
 from visionshare.errors import DataError, InputError
 from visionshare.files.fingerprints import array_fingerprint
+from visionshare.generators.pretrained import PretrainedNetwork
+from visionshare.generators.pretrained.efficientnet import CLASSES
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.learners import GreedyTL
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
-from visionshare.recipes.sources import sources_family
+from visionshare.recipes.sources import source_shape, sources_family
 
-__all__ = ["ChosenFeature", "Task", "Transferred", "transfer"]
+__all__ = ["ChosenFeature", "Task", "Transferred", "image_shape", "transfer"]
 
 NO_FEATURES = "none"
 
@@ -79,7 +81,8 @@ def transfer(
     task = task or Task()
     task.check()
     learner.check_parameters()
-    scores = sources_family(sources, examples.images)
+    image_shape(sources, task.pool)
+    scores = sources_family(sources, examples.images) if sources else None
     labels, names, rows = _training_rows(examples, task)
     family = _family(scores, task).fit(examples.images[rows])
     columns = ArrayColumns.from_family(family, examples.images[rows], "float32", n_jobs)
@@ -97,6 +100,17 @@ def transfer(
     rest = np.setdiff1d(np.arange(len(examples)), rows)
     accuracy = _balanced_accuracy(model, examples.images[rest], labels[rest], names, n_jobs)
     return Transferred(model, _chosen(model, learner), len(rows), len(rest), accuracy)
+
+
+def image_shape(sources: list[LinearSource], pool: str) -> tuple[int, ...]:
+    """Return the shape of images that the sources take, or the network of a pool without any."""
+    if sources:
+        return source_shape(sources)
+    network = None if pool == NO_FEATURES else read_pool(FeaturePart(pool=pool), 0)
+    if not isinstance(network, PretrainedNetwork):
+        accepted = "classifier files; or none, with the features of a network such as "
+        raise InputError("sources", "none", f"{accepted}'efficientnet-lite0-classes'")
+    return (int(network.size), int(network.size), 3)
 
 
 def _training_rows(examples: ImageSet, task: Task) -> tuple[np.ndarray, list[str], np.ndarray]:
@@ -120,7 +134,8 @@ def _family(scores: Any, task: Task) -> Any:
 
     if task.pool == NO_FEATURES:
         return scores
-    return UnionOfFamilies((read_pool(FeaturePart(pool=task.pool), task.seed), scores))
+    features = read_pool(FeaturePart(pool=task.pool), task.seed)
+    return features if scores is None else UnionOfFamilies((features, scores))
 
 
 def _chosen(model: CompactClassifier, learner: GreedyTL) -> tuple[ChosenFeature, ...]:
@@ -130,12 +145,17 @@ def _chosen(model: CompactClassifier, learner: GreedyTL) -> tuple[ChosenFeature,
     chosen = []
     for j in range(model.n_features):
         described = model.family.describe(j)
-        if described["kind"] != "source":
+        if described["kind"] == "source":
+            source = described["name"]
+            of = str(described.get("class", described["output"]))
+        elif described.get("place") == CLASSES:
+            source = described["network"]
+            of = f"class {described['channel']}"
+        else:
             continue
-        of = str(described.get("class", described["output"]))
         for name, weight in zip(targets, learner.scaled_coef_[:, j].tolist(), strict=True):
             if weight:
-                chosen.append(ChosenFeature(str(name), described["name"], of, weight))
+                chosen.append(ChosenFeature(str(name), source, of, weight))
     return tuple(sorted(chosen, key=lambda entry: -abs(entry.weight)))
 
 

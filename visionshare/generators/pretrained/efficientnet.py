@@ -15,7 +15,16 @@ from visionshare.files.durable import write_bytes
 from visionshare.generators.pretrained.checkpoint import read_checkpoint
 from visionshare.machine.resources import cache_folder
 
-__all__ = ["MEAN", "NAME", "ORIGIN", "PLACES", "STD", "efficientnet_lite0", "is_installed"]
+__all__ = [
+    "CLASSES",
+    "MEAN",
+    "NAME",
+    "ORIGIN",
+    "PLACES",
+    "STD",
+    "efficientnet_lite0",
+    "is_installed",
+]
 
 NAME = "efficientnet-lite0"
 #: Of bytes: (value − 127) / 128.
@@ -47,6 +56,9 @@ _STAGES = (
 )  # fmt: skip
 #: Outputs of the stages and of the head: 16, 24, 40, 80, 112, 192, 320 and 1280 channels.
 PLACES = (*(f"stage{s}" for s in range(1, len(_STAGES) + 1)), "head")
+
+#: Scores of the 1000 classes that the network was learned for.
+CLASSES = "classes"
 
 
 def is_installed() -> bool:
@@ -106,11 +118,11 @@ class _Builder:
         pooled = self._node("GlobalAveragePool", [head], "pooled")
         flat = self._node("Flatten", [pooled], "flat")
         matrix, intercept = (self._constant(f"_fc.{part}") for part in ("weight", "bias"))
-        self._node("Gemm", [flat, matrix, intercept], "classes", transB=1)
+        self._node("Gemm", [flat, matrix, intercept], CLASSES, transB=1)
         # 3) the file
         helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
         images = helper.make_tensor_value_info("images", kind, ["n", 3, "height", "width"])
-        classes = helper.make_tensor_value_info("classes", kind, ["n", 1000])
+        classes = helper.make_tensor_value_info(CLASSES, kind, ["n", 1000])
         graph = helper.make_graph(self._nodes, NAME, [images], [classes], self._constants)
         opset = helper.make_opsetid("", 13)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=8)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from visionshare.datasets.canvas import array_of
 from visionshare.datasets.containers.container import TURNED
 from visionshare.datasets.containers.formats import format_of
 from visionshare.datasets.notices import note_pages
@@ -281,7 +282,7 @@ def _pixels(
     plain = "L" if mode == "gray" else "RGB"
     if image.width * image.height <= _STRIP:
         flat = _flat(image, ground)
-        return np.asarray(flat if flat.mode == plain else flat.convert(plain))
+        return array_of(flat if flat.mode == plain else flat.convert(plain))
     out = np.empty((image.height, image.width, 3)[: 2 if plain == "L" else 3], np.uint8)
     # Some rows at a time: copies of a large picture would fill the memory.
     n_rows = max(1, _STRIP // image.width)

@@ -6,8 +6,7 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -109,11 +108,9 @@ class OpenedPicture:
             with self.errors():
                 self.image.draft("L" if mode == "gray" else None, (2 * columns, 2 * rows))
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Make a DataError of what goes wrong inside of the block."""
-        with SILENCE, file_errors(self.name, "an image"):
-            yield
+    def errors(self) -> PictureErrors:
+        """Make a DataError of what goes wrong inside of the block, and silence warnings."""
+        return PictureErrors(self.name, "an image")
 
     def _check_size(self, width: int, height: int) -> None:
         if width * height > self.max_pixels:
@@ -209,3 +206,14 @@ class _Quiet:
 
 #: A context; to enter it around many pictures makes it cheaper to enter it for each.
 SILENCE = _Quiet()
+
+
+class PictureErrors(file_errors):
+    """Makes a DataError of what goes wrong while a picture is decoded; warnings are silent."""
+
+    def __enter__(self) -> None:
+        SILENCE.__enter__()
+
+    def __exit__(self, *about: Any) -> None:
+        SILENCE.__exit__(*about)
+        super().__exit__(*about)

@@ -11,9 +11,11 @@ import numpy as np
 
 from visionshare.datasets.canvas import (
     CENTERS,
+    array_of,
     border_of,
     box_of,
     box_size,
+    image_of,
     on_canvas,
     to_gray,
 )
@@ -451,4 +453,4 @@ def _resized(picture: np.ndarray, size: tuple[int, int], smooth: bool = False) -
     if picture.shape[:2] == size:
         return picture
     method = Image.Resampling.BILINEAR if smooth else Image.Resampling.BOX
-    return np.asarray(Image.fromarray(picture).resize((size[1], size[0]), method))
+    return array_of(image_of(picture).resize((size[1], size[0]), method))

@@ -26,6 +26,7 @@ from visionshare.machine.resources import resolve_jobs, size_text
 
 _MAX_BYTES = 8 << 30
 _DIGEST = 16
+_PLAIN = Preprocessing()
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def read_pictures(
 ) -> ReadPictures:
     """Read the pictures of a set."""
     if steps is None or pictures.kind == "prepared":
-        steps = Preprocessing()
+        steps = _PLAIN
     if _are_taken_as_they_are(pictures, size, mode, steps):
         return _taken_as_they_are(pictures, chosen, max_bytes)
     n = len(pictures) if chosen is None else int(np.sum(chosen))
@@ -132,7 +133,7 @@ def _are_taken_as_they_are(
     if first.dtype != np.uint8 or not are_pictures(first):
         return size is None and first.dtype != np.uint16
     own = "gray" if len(shape) == 2 else "color"
-    is_plain = shape[2:] in ((), (3,)) and steps == Preprocessing()
+    is_plain = shape[2:] in ((), (3,)) and steps == _PLAIN
     return is_plain and size in (None, shape[:2]) and mode in (None, own)
 
 
@@ -179,7 +180,7 @@ def _fitted(
     if pixels.dtype == np.uint8 and pixels.ndim > 1:
         # Steps that crop leave pictures of one size in several.
         size = size or (pixels.shape[0], pixels.shape[1])
-        is_plain = steps == Preprocessing() and size == pixels.shape[:2]
+        is_plain = steps == _PLAIN and size == pixels.shape[:2]
         return pixels if is_plain else steps.apply(pixels, size)
     if size is not None and pixels.shape[:2] != size:
         raise DataError(f"{name}: {pixels.dtype} of shape {pixels.shape}; only bytes are resized")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,7 @@ _NUMBERS = {"train": TRAIN, None: TRAIN, "test": TEST, "validation": VALIDATION}
 ROLE_WORDS = tuple(word for words in _ROLES.values() for word in words)
 
 
+@lru_cache(4096)
 def role_of(name: str) -> str | None:
     """Return "train", "test" or "validation" where a name stands for it."""
     return next((role for role, words in _ROLES.items() if name.strip().lower() in words), None)

@@ -29,7 +29,7 @@ def read_libsvm(
         with unpacked(path, most) as (file, most):
             text = file.read(most + 1)
         if len(text) > most:
-            raise DataError(f"{path}: unpacks to more than {most} bytes")
+            raise DataError(f"{path}: unpacks to more than {most} bytes; unpack it beforehand")
         # Each line is an image, however little it says.
         n_pixels = math.prod(shape)
         n_bytes = 4 * n_pixels * (text.count(b"\n") + 1)

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from visionshare.datasets.broken_files import file_errors
+from visionshare.datasets.containers.formats import extensions
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.notices import collect_notices, note_kind
 from visionshare.datasets.readers.bounds import BoundedFile, unpacked
@@ -29,6 +30,8 @@ _MAX_HEADER = 1 << 16
 # The number of members, and of headers of all of them.
 _MAX_MEMBERS = 10_000_000
 _MAX_HEADERS = 100
+# Parts of a path that are no names.
+_NO_NAMES = ("", ".", "..")
 
 
 class _Place(NamedTuple):
@@ -108,7 +111,7 @@ def _index(path: Path) -> tuple[list[_Place], dict[str, str]]:
     for place, read in _members(path):
         member = place.name
         suffix = os.path.splitext(member)[1].lower()
-        if is_picture_name(member):
+        if suffix in extensions():
             pictures.append(place)
         elif suffix == ".cls":
             labels[_key(member)] = read(_MAX_LABEL).decode("utf-8").strip()
@@ -132,8 +135,8 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[_Place, Callable[[i
             if number >= _MAX_MEMBERS or member.offset_data + member.size > most or is_long:
                 raise DataError(f"{path}: too many files, too large, or too much about all files")
             headers.renew()
-            parts = member.name.split("/")
-            is_left = any(is_left_behind(part) for part in parts if part not in ("", ".", ".."))
+            parts = set(member.name.split("/")).difference(_NO_NAMES)
+            is_left = any(map(is_left_behind, parts))
             if not member.isreg() or member.issparse() or is_left:
                 continue
 

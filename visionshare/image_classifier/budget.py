@@ -56,8 +56,14 @@ class Budget:
     flash: int | None = None
 
     @staticmethod
-    def of(given: Any) -> Budget:
+    def of(given: Any, macs: int | None = DEFAULT_MACS) -> Budget:
         """Return the budget that a user says.
+
+        Parameters
+        ----------
+        given : number, mapping or None
+        macs : int, optional
+            Multiply-accumulates where the user says none.
 
         Raises
         ------
@@ -65,7 +71,7 @@ class Budget:
             If it is none.
         """
         if given is None:
-            return Budget()
+            return Budget(macs)
         table = dict(given) if isinstance(given, Mapping) else {"macs": given}
         if not table or not set(table) <= set(_NAMES):
             raise InputError("budget", given, _ACCEPTED)
@@ -76,7 +82,7 @@ class Budget:
             if not is_number or not 1e-3 <= float(limit) < math.inf:
                 raise InputError("budget", given, f"{_ACCEPTED}; {name} above 0")
         return Budget(
-            macs=int(table.get("macs", DEFAULT_MACS)),
+            macs=int(table["macs"]) if "macs" in table else macs,
             nbytes=int(table["bytes"]) if "bytes" in table else None,
             microseconds=float(table["microseconds"]) if "microseconds" in table else None,
             flash=int(table["flash"]) if "flash" in table else None,

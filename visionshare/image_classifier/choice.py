@@ -9,9 +9,12 @@ import numpy as np
 
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
+from visionshare.generators.pretrained.network import kept_activations
 from visionshare.image_classifier.budget import Budget
-from visionshare.image_classifier.copies import two_parts
+from visionshare.image_classifier.copies import parts_of, taken
 from visionshare.image_classifier.kept_trials import KeptTrials
+from visionshare.image_classifier.pretrained import try_pretrained
+from visionshare.image_classifier.proposals import Dense
 from visionshare.image_classifier.search import search
 from visionshare.image_classifier.state import SearchSettings, SearchState
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
@@ -95,7 +98,9 @@ def choose(
     waits = learner.teacher is not None and learner.teacher.source == SELF
     # 1) images to learn from, and others to compare by
     limits = (settings.n_learning_longer, settings.n_compared)
-    learning, held_out = two_parts(training, learner.seed, validation, *limits)
+    parts = parts_of(training, learner.seed, validation, *limits)
+    learning = taken(training, parts.learning)
+    held_out = taken(parts.compared_of, parts.compared)
     is_honest = len(held_out) > 0
     if not is_honest:
         held_out = learning
@@ -107,7 +112,12 @@ def choose(
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
     state = SearchState.of(data, trials, budget, settings)
-    best = search(state)
+    transfer = settings.transfer if is_honest else None
+    with kept_activations():
+        best = search(state, lambda found: try_pretrained(found, transfer, learner, parts))
+    if isinstance(best.proposal.features, Dense) and transfer is not None:
+        learner = transfer.learner(learner, np.arange(len(training)))
+        return Choice(best, state.done, learner, 0, is_honest, _majority(held_out))
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
     if learner.teacher is not None and not has_structure:

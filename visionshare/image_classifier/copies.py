@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 
-__all__ = ["held_out_mask", "two_parts"]
+__all__ = ["Parts", "held_out_mask", "parts_of", "taken", "two_parts"]
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
@@ -41,8 +42,35 @@ def two_parts(
     most_compared: int = 5000,
 ) -> tuple[ImageSet, ImageSet]:
     """Return images to learn from, and some of each class to compare by."""
-    # These are the validation images, or held out from the training images where there are none;
-    # copies of one image are then in the same part.
+    parts = parts_of(training, seed, validation, most_learning, most_compared)
+    return taken(training, parts.learning), taken(parts.compared_of, parts.compared)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of images to learn from, and of those to compare by, of training or of validation."""
+
+    training: ImageSet
+    learning: np.ndarray
+    compared_of: ImageSet
+    compared: np.ndarray
+
+    @property
+    def validates(self) -> bool:
+        """Whether validation images compare."""
+        return self.compared_of is not self.training
+
+
+def parts_of(
+    training: ImageSet,
+    seed: int,
+    validation: ImageSet | None = None,
+    most_learning: int = 20_000,
+    most_compared: int = 5000,
+) -> Parts:
+    """Return the rows of :func:`two_parts`."""
+    # Those that compare are the validation images, or held out from the training images where
+    # there are none; copies of one image are then in the same part.
     if validation is not None and len(validation):
         learns, compares = np.ones(len(training), bool), np.ones(len(validation), bool)
     else:
@@ -50,14 +78,19 @@ def two_parts(
         validation = training
         compares = held_out_mask(training.images, training.labels, fraction, seed)
         learns = ~compares
-    learning = _at_most(training, learns, most_learning, seed)
-    return learning, _at_most(validation, compares, most_compared, seed)
+    learning = _at_most(training.labels, learns, most_learning, seed)
+    compared = _at_most(validation.labels, compares, most_compared, seed)
+    return Parts(training, learning, validation, compared)
 
 
-def _at_most(images: ImageSet, mask: np.ndarray, most: int, seed: int) -> ImageSet:
-    """Return so many of the images in a mask at most, with the proportions of their classes."""
+def _at_most(labels: np.ndarray, mask: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """Return so many of the rows in a mask at most, with the proportions of their classes."""
     rows = np.flatnonzero(mask)
     if len(rows) > most:
-        rows = rows[stratified_mask(images.labels[rows], most / len(rows), seed)]
-    # A part that is all of them needs no copy.
+        rows = rows[stratified_mask(labels[rows], most / len(rows), seed)]
+    return rows
+
+
+def taken(images: ImageSet, rows: np.ndarray) -> ImageSet:
+    """Return images by their rows; a part that is all of them needs no copy."""
     return images if len(rows) == len(images) else images.subset(rows)

@@ -26,9 +26,11 @@ from visionshare.errors import InputError
 from visionshare.errors.inputs import input_errors
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
+from visionshare.generators.pretrained.network import kept_activations
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
+from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
@@ -103,6 +105,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     cluster : str or distributed.Client, optional
         Dask cluster whose workers learn trials and members, each on one worker, with the same
         results: an address such as "tcp://host:8786", or a client, which cannot be cloned.
+    pretrained : {"auto", True, False} or path-like, default "auto"
+        Whether features of a pretrained network are tried too, alone and beside others, on pictures
+        of up to 224 pixels: "auto" where the extra ``visionshare[pretrained]`` is installed, sides
+        are 16 at least and ``budget`` does not rule it out; the path of an ONNX file is another
+        network. Held-out pictures decide. Without a budget it may cost what it costs.
 
     Attributes
     ----------
@@ -159,6 +166,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         random_state: Any = 0,
         n_jobs: int | None = -1,
         cluster: Any = None,
+        pretrained: Any = "auto",
     ) -> None:
         self.features = features
         self.budget = budget
@@ -171,6 +179,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
+        self.pretrained = pretrained
 
     def fit(self, images: Any, y: Any, *, unlabeled: Any = None) -> ImageClassifier:
         """Choose and learn a classifier.
@@ -201,6 +210,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         # 1) images of bytes, and labels as numbers
         # What is made for images of their size, or for small cores, sees them as they are.
         enlarged = self.features == "auto" and budget.flash is None
+        asked_for(self.pretrained)
         rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1)
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
@@ -222,8 +232,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         with cluster_client(scheduler=address) as client:
             # 2) search, then learn the best from all images
             settings = replace(settings, client=client or self.cluster)
-            choice = choose(learner, budget, settings)
-            learned = self._refit(choice, budget, settings.client)
+            if intake is not None and self.features == "auto":
+                seen = Seen(images, rasters, intake, self.size is None)
+                transfer = transfer_of(self.pretrained, seen, Budget.of(self.budget, None))
+                settings = replace(settings, transfer=transfer)
+            with kept_activations():
+                choice = choose(learner, budget, settings)
+                learned = self._refit(choice, budget, settings.client)
         self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         # 3) the classifier takes images as they were given, and returns their labels
@@ -232,7 +247,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             classes=self.classes_,
             temperature=choice.best.temperature,
             exit_rule=None,
-            preprocessing=preprocessing,
+            preprocessing=choice.learner.preprocessing or preprocessing,
             values=None if intake is None else intake.values,
         )
         self.image_shape_ = self.classifier_.image_shape

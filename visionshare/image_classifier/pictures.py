@@ -23,7 +23,7 @@ from visionshare.datasets.pictures.value_ranges import range_around
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import InputError
 
-__all__ = ["LEAST_SIDE", "MOST_SIDE", "propose_intake"]
+__all__ = ["LEAST_SIDE", "MOST_SIDE", "propose_intake", "sides_of"]
 
 #: Larger pictures are shrunk to it where no size is given.
 MOST_SIDE = 48
@@ -84,6 +84,11 @@ def propose_intake(
         polarity = propose_preparation(_looked_at(listed, values)).preprocessing.polarity
         steps = _LIGHT_INK if polarity == _LIGHT_INK.polarity else steps
     return Intake(given or _size(sides, least_side), n, steps, seen)
+
+
+def sides_of(images: Sequence[Any]) -> np.ndarray:
+    """Return height and width of each image (n, 2)."""
+    return np.array([_shape_of(entry)[:2] for entry in images])
 
 
 def _looked_at(images: Sequence[Any], values: tuple[float, float]) -> list[Any]:

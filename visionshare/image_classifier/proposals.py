@@ -18,7 +18,7 @@ from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe
 from visionshare.recipes.schema import recipe_model
 
-__all__ = ["Data", "Greedy", "Proposal", "are_glyphs", "structures", "widest"]
+__all__ = ["Data", "Dense", "Greedy", "Proposal", "are_glyphs", "structures", "widest"]
 
 # Maps of the first layer, the most first; the other layers follow from it.
 _WIDTHS = (24, 20, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
@@ -30,6 +30,8 @@ _PATCHES = 8000
 # More of them take long to choose.
 _MOST_TEMPLATES = 64
 _SEARCH_IMAGES = 600
+# Copies of each of few images, for weights on all features.
+_DENSE_COPIES = 3
 # Refits of weights that gradients will move anyhow.
 _REFIT_TOL = 1e-3
 
@@ -97,12 +99,31 @@ class Greedy:
 
 
 @dataclass(frozen=True)
+class Dense:
+    """A pool all of whose features get weights, by :class:`visionshare.DenseClassifier`.
+
+    Attributes
+    ----------
+    pool : str
+        Name of a bundled pool.
+    parameters : dict
+        Of the pool.
+    """
+
+    pool: str
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return f"all features of {self.pool}"
+
+
+@dataclass(frozen=True)
 class Proposal:
     """A structure or a pool, and how it is trained.
 
     Attributes
     ----------
-    features : Structure or Greedy
+    features : Structure, Greedy or Dense
         Of each member.
     augmentation : Augmentation, optional
         Of the copies that each epoch sees.
@@ -116,7 +137,7 @@ class Proposal:
         Of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
     """
 
-    features: Structure | Greedy
+    features: Structure | Greedy | Dense
     augmentation: Augmentation | None = None
     words: str = "no copies"
     bits: Bits | None = None
@@ -169,13 +190,13 @@ class Proposal:
             parameters = dict(self.features.parameters)
             values["features"] = {"pool": self.features.pool, "parameters": parameters}
             return recipe_model()(**values)
+        if isinstance(self.features, Dense):
+            return self._dense_recipe(self.features, values)
         learner["rounds"] = self.features.n_templates
         learner["refit_tol"] = _REFIT_TOL
         values["features"] = self.features.features(2, _PATCHES)
         if self.augmentation is not None:
-            given = asdict(self.augmentation).items()
-            values["deformations"] = {name: value for name, value in given if value is not None}
-            values["deformations"]["copies"] = 0
+            values["deformations"] = self._deformations(copies=0)
         values["fine_tuning"] = self._tuning(self.features, data, epochs)
         if class_weight is not None:
             values["fine_tuning"]["class_weight"] = class_weight
@@ -186,6 +207,20 @@ class Proposal:
                 "max_flash": max_flash,
             }
         return recipe_model()(**values)
+
+    def _dense_recipe(self, features: Dense, values: dict[str, Any]) -> Recipe:
+        """Return the recipe of all features of a pool, with the values of every recipe."""
+        weights = {name: v for name, v in values["learner"].items() if name == "class_weight"}
+        values["learner"] = {"kind": "dense", **weights}
+        values["features"] = {"pool": features.pool, "parameters": features.parameters}
+        if self.augmentation is not None:
+            values["deformations"] = self._deformations(_DENSE_COPIES)
+        return recipe_model("dense")(**values)
+
+    def _deformations(self, copies: int) -> dict[str, Any]:
+        """Return the section [deformations] of a recipe."""
+        given = asdict(self.augmentation).items() if self.augmentation is not None else ()
+        return {name: value for name, value in given if value is not None} | {"copies": copies}
 
     def _tuning(self, structure: Structure, data: Data, epochs: int) -> dict[str, Any]:
         """Return the section [fine_tuning] of a recipe."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,8 +31,16 @@ _IN_VAIN = 20_000
 _MOST_FEATURES = 600
 
 
-def search(state: SearchState) -> Trial:
+def search(
+    state: SearchState, beside: Callable[[SearchState], Trial | None] | None = None
+) -> Trial:
     """Return the best trial.
+
+    Parameters
+    ----------
+    state : SearchState
+    beside : callable, optional
+        Returns a trial of another kind that is better than the best so far, or None.
 
     Raises
     ------
@@ -54,7 +62,12 @@ def search(state: SearchState) -> Trial:
     _run_stages(state, last_stages(state))
     if state.best is None:
         raise _failure(state)
-    # 4) what is left of the time
+    # 4) features of a pretrained network
+    if beside is not None:
+        found = beside(state)
+        if found is not None:
+            return found
+    # 5) what is left of the time
     if state.has_time():
         _try_random_structures(state)
     else:
@@ -126,21 +139,14 @@ def _tried(
             state.problem = trial
         elif isinstance(proposal.features, Greedy):
             found = _best_rounds(state, trial)
-            _note(state, replace(trial, allowed=False) if found is None else found)
+            state.note(replace(trial, allowed=False) if found is None else found)
             if found is not None:
                 yield found
         else:
             trial = replace(trial, allowed=state.budget.allows(trial.classifier, images))
-            _note(state, trial)
+            state.note(trial)
             if trial.allowed:
                 yield trial
-
-
-def _note(state: SearchState, trial: Trial) -> None:
-    """Keep a trial, and tell of it."""
-    state.done.append(trial)
-    if state.settings.tried is not None:
-        state.settings.tried(trial)
 
 
 def _best_rounds(state: SearchState, trial: Trial) -> Trial | None:

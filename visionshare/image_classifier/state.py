@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.proposals import Data, Proposal, widest
 from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.trials import Trial, Trials
+
+if TYPE_CHECKING:
+    from visionshare.image_classifier.pretrained import Transfer
 
 __all__ = ["SearchSettings", "SearchState"]
 
@@ -67,6 +70,8 @@ class SearchSettings:
     least_use : float
         Fraction of the budget that a random structure uses at least: small ones are many, and
         rarely the best.
+    transfer : Transfer, optional
+        A pretrained network that is tried too.
     """
 
     features: str | FeatureFamily = "auto"
@@ -95,6 +100,7 @@ class SearchSettings:
     compared_rounds: tuple[int, ...] = (5, 10, 20, 40, 60, 80, 100, 120)
     trials_in_time: int = 20
     least_use: float = 0.25
+    transfer: Transfer | None = None
 
     @property
     def left(self) -> float:
@@ -172,6 +178,12 @@ class SearchState:
     def structure(self) -> Structure | None:
         """The structure of the best trial, where it has one."""
         return None if self.best is None else self.best.proposal.structure
+
+    def note(self, trial: Trial) -> None:
+        """Keep a trial, and tell of it."""
+        self.done.append(trial)
+        if self.settings.tried is not None:
+            self.settings.tried(trial)
 
     def widest(self, depth: int, **others: Any) -> Structure | None:
         """Return the widest structure of so many layers within the budget."""

@@ -296,7 +296,7 @@ class Trials:
         self.learner = learner
         self.held_out = held_out
         self._client = client
-        self._kept = kept
+        self.kept = kept
 
     @property
     def n(self) -> int:
@@ -312,7 +312,7 @@ class Trials:
         part = images.subset(np.flatnonzero(mask))
         data = replace(self.learner.data, n=len(part))
         learner = replace(self.learner, data=data, images=part)
-        return Trials(learner, self.held_out, self._client, self._kept)
+        return Trials(learner, self.held_out, self._client, self.kept)
 
     def taught(self, teacher: TeacherPart | None, unlabeled: ImageSet | None) -> Trials:
         """Return trials whose proposals learn from a teacher too."""
@@ -358,16 +358,16 @@ class Trials:
 
     def _read(self, proposal: Proposal, epochs: int) -> Learned | None:
         """Return what was kept of a proposal; pools that are objects are never kept."""
-        if self._kept is None or _is_of_object(proposal):
+        if self.kept is None or _is_of_object(proposal):
             return None
-        found = self._kept.read(self.learner.recipe(proposal, epochs), self.n)
+        found = self.kept.read(self.learner.recipe(proposal, epochs), self.n)
         return None if found is None else Learned(*found)
 
     def _write(self, proposal: Proposal, epochs: int, learned: Learned) -> None:
-        if self._kept is None or learned.classifier is None or _is_of_object(proposal):
+        if self.kept is None or learned.classifier is None or _is_of_object(proposal):
             return
         recipe = self.learner.recipe(proposal, epochs)
-        self._kept.write(recipe, self.n, learned.classifier, learned.seconds)
+        self.kept.write(recipe, self.n, learned.classifier, learned.seconds)
 
 
 def _is_of_object(proposal: Proposal) -> bool:

@@ -11,7 +11,7 @@ __all__ = ["DEFAULT_LEARNER", "LearnerSection", "learner_kinds", "learner_sectio
 
 DEFAULT_LEARNER = "shareboost"
 # Parameters that arrays need, where a recipe's columns know better.
-_OF_ARRAYS = {"dense": ("copies",), "jointboost": ("n_thresholds",)}
+_OF_ARRAYS = {"dense": ("blocks", "copies"), "jointboost": ("n_thresholds",)}
 # Learners that search in one way alone.
 _SEARCHES = {"jointboost": "stumps"}
 

@@ -218,8 +218,8 @@ class PretrainedNetwork(FeatureFamily):
 
         def block(start: int, stop: int) -> None:
             for i in range(start, stop):
-                columns = pooled(part.content, self._prepared(images[i]), places)
-                out[i] = np.concatenate(columns, axis=1)[0, numbers]
+                values = pooled(part.content, self._prepared(images[i]), places)
+                out[i] = values[numbers]
 
         run_blocks(block, len(images), 1, n_jobs)
         if not np.isfinite(out).all():
@@ -284,6 +284,13 @@ class PretrainedNetwork(FeatureFamily):
             if plane is not None:
                 boxes[j] = _strongest_region(plane, self.image_shape_[:2])
         return boxes
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Number of features of each place."""
+        ends = np.cumsum(self._widths)
+        place = np.searchsorted(ends, self.ids_, side="right")
+        return tuple(int(n) for n in np.bincount(place) if n)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids together: the deepest costs as much as all."""

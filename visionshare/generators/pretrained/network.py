@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +16,7 @@ import numpy as np
 from visionshare.codegen.onnx_graph import require_onnx
 from visionshare.errors import ExportError, InputError
 
-__all__ = ["Cut", "activation_maps", "cut", "pooled"]
+__all__ = ["Cut", "activation_maps", "cut", "kept_activations", "pooled", "proposed_places"]
 
 _LARGEST = 512 << 20
 _PLANE = 4
@@ -53,6 +57,57 @@ def _parsed(content: bytes) -> Any:
     if len([one for one in graph.input if one.name not in known]) != 1:
         raise InputError("network", "several inputs", "a network of one input")
     return model
+
+
+def proposed_places(path: str | os.PathLike[str], size: int = 128) -> dict[str, Any]:
+    """Return parameters for a network in a file: the last maps of each size, and what they need.
+
+    Parameters
+    ----------
+    path : path-like
+        An ONNX file.
+    size : int, default 128
+        Side of the pictures, where the file leaves it open.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is no network of pictures.
+    """
+    onnx = require_onnx()
+    accepted = "an ONNX file of one input (n, 3, H, W) or (n, 1, H, W)"
+    try:
+        model = _parsed(Path(path).read_bytes())
+    except OSError:
+        raise InputError("network", os.fspath(path), f"{accepted} that can be read") from None
+    # 1) the input
+    graph = model.graph
+    constants = {tensor.name for tensor in graph.initializer}
+    (given,) = [one for one in graph.input if one.name not in constants]
+    sides = [d.dim_value for d in given.type.tensor_type.shape.dim]
+    if len(sides) != _PLANE or sides[1] not in (1, 3) or sides[2] != sides[3]:
+        raise InputError("network", f"{os.fspath(path)}: input {sides}", accepted)
+    side = sides[2] or size
+    kind = onnx.TensorProto.FLOAT
+    own = onnx.helper.make_tensor_value_info(given.name, kind, [1, sides[1], side, side])
+    given.CopyFrom(own)
+    # 2) the last maps of each size, and what follows them
+    whole = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    shapes = {
+        value.name: [d.dim_value for d in value.type.tensor_type.shape.dim]
+        for value in [*whole.graph.value_info, *whole.graph.output]
+    }
+    last: dict[tuple[int, ...], str] = {}
+    for name in (name for node in graph.node for name in node.output):
+        shape = shapes.get(name, [])
+        if len(shape) == _PLANE and all(shape[1:]) and min(shape[2:]) > 1:
+            last[tuple(shape[2:])] = name
+    if not last:
+        raise InputError("network", os.fspath(path), f"{accepted} that computes maps")
+    color = [127.0] * sides[1], [128.0] * sides[1]
+    places = list(last.values())
+    return {"network": os.fspath(path), "places": places, "size": side,
+            "mean": color[0], "std": color[1]}  # fmt: skip
 
 
 @lru_cache(maxsize=12)
@@ -185,13 +240,22 @@ def _session(content: bytes) -> Any:
         raise InputError("network", str(error)[:200], "a network that onnxruntime runs") from None
 
 
-def pooled(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[np.ndarray]:
-    """Return the pooled activations (1, C) of each place of one picture (1, C, H, W)."""
+def pooled(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> np.ndarray:
+    """Return the pooled activations of the places of one picture (1, C, H, W), side by side."""
+    kept = _kept
+    key = None
+    if kept is not None:
+        key = (content, tuple(wanted), hashlib.blake2b(picture.data, digest_size=16).digest())
+        if key in kept:
+            return kept[key]
     runs = _session(content)
-    columns: list[np.ndarray] = runs.run(
+    columns = runs.run(
         [f"{place}/column" for place in wanted], {runs.get_inputs()[0].name: picture}
     )
-    return columns
+    values: np.ndarray = np.concatenate(columns, axis=1)[0]
+    if kept is not None and len(kept) * values.nbytes < _MOST_KEPT:
+        kept[key] = values
+    return values
 
 
 def activation_maps(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[np.ndarray]:
@@ -213,3 +277,20 @@ def _unpooled(content: bytes, places: tuple[str, ...]) -> bytes:
     )
     written: bytes = model.SerializeToString(deterministic=True)
     return written
+
+
+# Activations by network, places and picture, while a block of :func:`kept_activations` runs.
+_kept: dict[Any, np.ndarray] | None = None
+_MOST_KEPT = 128 << 20
+
+
+@contextmanager
+def kept_activations() -> Iterator[None]:
+    """Keep activations while a ``with`` block runs: a search sees the same pictures many times."""
+    global _kept
+    before = _kept
+    _kept = {} if before is None else before
+    try:
+        yield
+    finally:
+        _kept = before

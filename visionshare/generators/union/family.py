@@ -86,6 +86,11 @@ class UnionOfFamilies(FeatureFamily):
         return tuple(dict.fromkeys(origin for part in self.parts_ for origin in part.origins))
 
     @property
+    def blocks(self) -> tuple[int, ...]:
+        """Widths of the blocks of all parts."""
+        return tuple(width for part in self.parts_ for width in part.blocks)
+
+    @property
     def groups(self) -> np.ndarray | None:
         """Number of each feature's group, None where no part has groups."""
         groups_of = [part.groups for part in self.parts_]

@@ -18,6 +18,9 @@ def learning_bytes(recipe: Recipe, shape: tuple[int, int], itemsize: int, n_clas
     template = getattr(learner, "learner", None) or learner
     chosen = getattr(learner, "rounds", 1) + getattr(template, "n_backward", 0)
     needed = 8.0 * m * (min(chosen, d) + 8 * n_classes)
+    if learner.kind == "dense":
+        # The columns twice, and the smaller of their two products.
+        needed += 8.0 * (2 * m * d + 3 * min(m, d) ** 2)
     name = learner.search_name
     if name == "sampled":
         draws = recipe.draws.n if recipe.draws is not None else 500

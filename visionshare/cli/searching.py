@@ -41,6 +41,15 @@ class SearchOptions:
             metavar="TIME", help="Rough time for search and training on your pictures: 90s, 5m, 2h."
         ),
     ] = None
+    pretrained: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|off|FILE",
+            help="Features of a pretrained network: tried where visionshare[pretrained] is "
+            "installed and the budget allows it (auto, the default), not at all (off), or those "
+            "of an ONNX file.",
+        ),
+    ] = None
 
     @property
     def limits(self) -> dict[str, float] | None:
@@ -51,6 +60,11 @@ class SearchOptions:
     def seconds(self) -> float | None:
         """Seconds of search and training."""
         return None if self.time is None else seconds_of(self.time, "--time")
+
+    @property
+    def network(self) -> str | bool:
+        """The pretrained network that may be tried, as :class:`ImageClassifier` takes it."""
+        return False if self.pretrained == "off" else self.pretrained or "auto"
 
     @property
     def given(self) -> list[str]:
@@ -67,19 +81,29 @@ def chosen_recipe(
     resume: bool,
     jobs: int,
     data_dir: Path | None = None,
+    network: str | bool = False,
 ) -> Recipe:
     """Return the recipe that a search chooses; say what it tries, what it chose and why."""
     from visionshare.image_classifier.budget import Budget
-    from visionshare.image_classifier.recipe_search import CHOSEN, kept_recipe, search_recipe
+    from visionshare.image_classifier.pretrained import HINT, is_installed
+    from visionshare.image_classifier.recipe_search import (
+        CHOSEN,
+        Network,
+        kept_recipe,
+        search_recipe,
+    )
 
     limits = Budget.of(budget)
+    if network == "auto" and budget is None and not is_installed():
+        say(f"hint         {HINT}")
     kept = kept_recipe(base, out, limits) if resume else None
     if kept is not None:
         say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
     say("search       trials are compared on pictures that they do not learn from")
     settings = replace(settings, tried=_say_trial)
-    found = search_recipe(base, out, limits, settings, jobs, resume, data_dir)
+    tried = Network(network, Budget.of(budget, None), "--size" not in bounds)
+    found = search_recipe(base, out, limits, settings, jobs, resume, data_dir, tried)
     _say_choice(found)
     warn_of_one_trial(found.choice, bounds)
     say(f"recipe       {out / CHOSEN}")

@@ -181,12 +181,15 @@ def train(
     from visionshare.distributed import cluster_client
     from visionshare.distributed.clients import check_cluster
     from visionshare.distributed.warming import warm_workers
+    from visionshare.generators.pretrained.network import kept_activations
+    from visionshare.image_classifier.pretrained import asked_for
     from visionshare.image_classifier.state import SearchSettings
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import names_pictures
     from visionshare.recipes.stages.stored import names_storage
 
     check_cluster(cluster.workers, cluster.scheduler)
+    asked_for(search.network)
     # 2) Read the recipe.
     is_own = names_pictures(pipeline)
     searches = is_own and pictures.recipe is None and not names_storage(pipeline)
@@ -196,7 +199,10 @@ def train(
         recipe = _recipe_of_pipeline(pipeline, data, pictures.given + search.given, changes)
     place = out or str(Path("out", recipe.name))
     # 3) Search and train. A cluster that does not answer ends the command before.
-    with cluster_client(cluster.workers, cluster.scheduler, n_jobs) as client:
+    with (
+        cluster_client(cluster.workers, cluster.scheduler, n_jobs) as client,
+        kept_activations(),
+    ):
         if client is not None:
             # While features are fitted here, the workers load what they will need.
             warm_workers(client)
@@ -207,9 +213,12 @@ def train(
             seconds = recipe.search.time
         if searches or recipe.search is not None:
             settings = SearchSettings(seconds=seconds, begun=begun, client=client)
-            bounds = search.given if pictures.size is None else [*search.given, "--size"]
+            bounds = [option for option in search.given if option != "--pretrained"]
+            bounds += [] if pictures.size is None else ["--size"]
             folder = local_place(place)
-            recipe = chosen_recipe(recipe, folder, budget, settings, bounds, resume, n_jobs, data)
+            recipe = chosen_recipe(
+                recipe, folder, budget, settings, bounds, resume, n_jobs, data, search.network
+            )
         result = run(recipe, place, data, n_jobs, resume, client=client)
         addresses = [] if client is None else sorted(client.nthreads())
     # 4) Say what came out.

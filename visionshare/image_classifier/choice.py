@@ -42,6 +42,8 @@ class Choice:
     majority : tuple of str and float
         The commonest class of the images that trials are compared on, and the error rate of always
         answering it.
+    base : Recipe, optional
+        With the size of the images, where it is not that of the others and a recipe was given.
     """
 
     best: Trial
@@ -50,6 +52,7 @@ class Choice:
     epochs: int
     is_honest: bool
     majority: tuple[str, float] = ("", 0.0)
+    base: Recipe | None = None
 
     @property
     def error(self) -> float:
@@ -112,12 +115,13 @@ def choose(
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
     state = SearchState.of(data, trials, budget, settings)
-    transfer = settings.transfer if is_honest else None
+    # A teacher is there for a small classifier.
+    transfer = settings.transfer if is_honest and learner.teacher is None else None
     with kept_activations():
         best = search(state, lambda found: try_pretrained(found, transfer, learner, parts))
     if isinstance(best.proposal.features, Dense) and transfer is not None:
         learner = transfer.learner(learner, np.arange(len(training)))
-        return Choice(best, state.done, learner, 0, is_honest, _majority(held_out))
+        return Choice(best, state.done, learner, 0, is_honest, _majority(held_out), transfer.base)
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
     if learner.teacher is not None and not has_structure:

@@ -26,7 +26,10 @@ from visionshare.image_classifier.state import SearchState
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
 
-__all__ = ["HINT", "Seen", "Transfer", "asked_for", "network_for", "transfer_of", "try_pretrained"]
+__all__ = [
+    "HINT", "Seen", "Transfer", "asked_for", "is_installed", "network_for", "transfer_of",
+    "try_pretrained",
+]  # fmt: skip
 
 _logger = logging.getLogger(__name__)
 

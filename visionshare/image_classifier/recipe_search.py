@@ -6,29 +6,38 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from visionshare.errors import InputError, RecipeError
+import numpy as np
+
+from visionshare.datasets.pictures.survey import survey_pictures
+from visionshare.datasets.readers.registry import find_pictures
+from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.durable import is_partial, remove_folder, write_text
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
-from visionshare.image_classifier.proposals import Data, Greedy
+from visionshare.image_classifier.pretrained import Transfer, network_for
+from visionshare.image_classifier.proposals import Data, Dense, Greedy
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.trials import ProposalLearner, Trial
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images
 from visionshare.recipes.folder import WORK, check_run_folder, run_folder
+from visionshare.recipes.own_pictures import names_pictures
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
-from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.stages.images import RunImages, prepare_images
 from visionshare.recipes.stages.teaching import told
 from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 
-__all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of", "search_recipe"]
+__all__ = [
+    "CHOSEN", "Network", "SearchedRecipe", "check_settings", "kept_recipe", "line_of",
+    "search_recipe",
+]  # fmt: skip
 
 #: File of a run's folder with the recipe that was chosen.
 CHOSEN = "recipe.toml"
@@ -36,6 +45,23 @@ _TRIALS = "trials"
 # What a search does not choose.
 _GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "name")
 _ASKED = "Asked for: "
+
+
+class Network(NamedTuple):
+    """A pretrained network that the user lets a search try.
+
+    Attributes
+    ----------
+    given : {"auto", True, False} or path-like
+    budget : Budget
+        Without multiply-accumulates where the user says none.
+    any_size : bool
+        Whether pictures may have another size than the recipe says.
+    """
+
+    given: Any
+    budget: Budget
+    any_size: bool = True
 
 
 @dataclass(frozen=True)
@@ -64,6 +90,7 @@ def search_recipe(
     jobs: int = 1,
     resume: bool = False,
     data_dir: Path | None = None,
+    network: Network | None = None,
 ) -> SearchedRecipe:
     """Search for the recipe that learns pictures best, and keep it in the folder of its run.
 
@@ -98,11 +125,43 @@ def search_recipe(
                 unlabeled=images.unlabeled,
             )
             kept = KeptTrials(folder / _TRIALS, training)
+            if network is not None:
+                transfer = _transfer(run, images, network)
+                settings = replace(settings, transfer=transfer)
             choice = choose(learner, budget, settings, images.validation, kept)
             recipe = _recipe(base, choice, budget)
         write_text(folder / CHOSEN, toml_text(recipe, [_asked(budget), *_remarks(choice)]))
         remove_folder(folder / _TRIALS)
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
+
+
+def _transfer(run: TrainingRun, images: RunImages, network: Network) -> Transfer | None:
+    """Return the network that is tried on a run's pictures, None for none."""
+    recipe = run.recipe
+    pictures = find_pictures(recipe.data.source) if names_pictures(recipe.data.source) else None
+    shapes = [images.training.images.shape[1:3]] * len(images.training)
+    sides = np.array(shapes) if pictures is None else survey_pictures(pictures, run.jobs).sizes
+    parameters = network_for(network.given, sides)
+    if parameters is None or images.training.images.ndim < 3:
+        return None
+    side = min(parameters["size"], round(float(np.median(sides, axis=0).max())))
+    if network.any_size and side > max(shapes[0]):
+        data = recipe.data.model_copy(update={"height": side, "width": side})
+        recipe = recipe.model_copy(update={"data": data})
+    larger: list[RunImages] = [images] if recipe is run.recipe else []
+
+    def read(rows: np.ndarray, validates: bool) -> np.ndarray:
+        if not larger:
+            larger.append(prepare_images(replace(run, recipe=recipe), validates=True))
+        seen = larger[0].validation if validates else larger[0].training
+        own = images.validation if validates else images.training
+        assert seen is not None
+        assert own is not None
+        if not np.array_equal(seen.labels, own.labels):
+            raise DataError(f"{recipe.data.source}: changed while it was read")
+        return seen.images[rows]
+
+    return Transfer(parameters, network.budget, read, base=recipe)
 
 
 def _check_kept(folder: Path) -> None:
@@ -141,7 +200,8 @@ def kept_recipe(base: Recipe, out: Path, budget: Budget) -> Recipe | None:
         return None
     recipe = load_recipe(file)
     asked = file.read_text("utf-8").partition("\n")[0]
-    if asked != f"# {_asked(budget)}" or _given(recipe) != _given(base):
+    is_same = _given(recipe) == _given(_of_size(base, recipe))
+    if asked != f"# {_asked(budget)}" or not is_same:
         raise RecipeError(
             f"{file}: chosen for another budget, other options or other pictures; repeat those, "
             "or leave --resume out to search again"
@@ -150,9 +210,20 @@ def kept_recipe(base: Recipe, out: Path, budget: Budget) -> Recipe | None:
     return recipe.model_copy(update={"store": base.store})
 
 
+def _of_size(base: Recipe, recipe: Recipe) -> Recipe:
+    """Return what the user asked for, with the size of what a network saw."""
+    if recipe.learner.kind != "dense":
+        return base
+    size = {"height": recipe.data.height, "width": recipe.data.width}
+    return base.model_copy(update={"data": base.data.model_copy(update=size)})
+
+
 def _recipe(base: Recipe, choice: Choice, budget: Budget) -> Recipe:
     """Return the recipe of a choice for the pictures of another recipe."""
     proposal = choice.best.proposal
+    if isinstance(proposal.features, Dense) and choice.base is not None:
+        # A network sees larger pictures.
+        base = choice.base.model_copy(update={"preprocessing": base.preprocessing})
     changes = {name: getattr(base, name) for name in _GIVEN}
     changes["description"] = str(proposal)
     # Of training images it would be too low by far; whole numbers have scales of their own.

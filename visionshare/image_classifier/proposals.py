@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ class Dense:
     parameters: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        return f"all features of {self.pool}"
+        network = self.parameters.get("network")
+        return f"all features of {Path(network).name if network else self.pool}"
 
 
 @dataclass(frozen=True)

@@ -279,11 +279,6 @@ class FeatureFamily(Parameters, Costs):
         """
         return whole_boxes(self.n_features_, self.image_shape_)
 
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """Widths of runs of features of one kind: :class:`visionshare.DenseClassifier` asks."""
-        return (self.n_features_,)
-
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that are cheap to transform together."""
         ids = check_features(features, self.n_features_)

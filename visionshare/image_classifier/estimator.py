@@ -26,7 +26,6 @@ from visionshare.errors import InputError
 from visionshare.errors.inputs import input_errors
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
-from visionshare.generators.pretrained.network import kept_activations
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
@@ -52,8 +51,6 @@ from visionshare.scores import flat_scores, predict_labels
 __all__ = ["ImageClassifier"]
 
 _logger = logging.getLogger(__name__)
-
-_FORMATS = ("c", "onnx")
 
 
 class ImageClassifier(ClassifierMixin, BaseEstimator):
@@ -106,10 +103,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         Dask cluster whose workers learn trials and members, each on one worker, with the same
         results: an address such as "tcp://host:8786", or a client, which cannot be cloned.
     pretrained : {"auto", True, False} or path-like, default "auto"
-        Whether features of a pretrained network are tried too, alone and beside others, on pictures
-        of up to 224 pixels: "auto" where the extra ``visionshare[pretrained]`` is installed, sides
-        are 16 at least and ``budget`` does not rule it out; the path of an ONNX file is another
-        network. Held-out pictures decide. Without a budget it may cost what it costs.
+        Whether features of a pretrained network are tried too, on images of up to 224 pixels: with
+        "auto" where the extra ``visionshare[pretrained]`` is installed, sides are 16 at least, and
+        ``budget`` is None or allows it. A file is another network, in ONNX.
 
     Attributes
     ----------
@@ -210,35 +206,28 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         # 1) images of bytes, and labels as numbers
         # What is made for images of their size, or for small cores, sees them as they are.
         enlarged = self.features == "auto" and budget.flash is None
-        asked_for(self.pretrained)
+        network = self.pretrained if self.features == "auto" and teacher is None else False
+        asked_for(network)
         rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1)
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
         preprocessing = Preprocessing() if intake is None else intake.preprocessing
-        learner = ProposalLearner(
-            Data.of(training),
-            training,
-            self._seed(),
-            jobs,
-            self._weights_of_numbers(),
-            preprocessing,
-        )
+        seed = self._seed()
+        weights = self._weights_of_numbers()
+        learner = ProposalLearner(Data.of(training), training, seed, jobs, weights, preprocessing)
         if teacher is not None:
             learner = replace(learner, teacher=teacher)
             learner = taught_learner(learner, intake, images, unlabeled, self.classes_.tolist())
         address = self.cluster if isinstance(self.cluster, str) else None
         with cluster_client(scheduler=address) as client:
             # 2) search, then learn the best from all images
-            settings = replace(settings, client=client or self.cluster)
-            if intake is not None and self.features == "auto":
-                seen = Seen(images, rasters, intake, self.size is None)
-                transfer = transfer_of(self.pretrained, seen, Budget.of(self.budget, None))
-                settings = replace(settings, transfer=transfer)
-            with kept_activations():
-                choice = choose(learner, budget, settings)
-                learned = self._refit(choice, budget, settings.client)
+            seen = None if intake is None else Seen(images, rasters, intake, self.size is None)
+            transfer = transfer_of(network, seen, Budget.of(self.budget, None))
+            settings = replace(settings, client=client or self.cluster, transfer=transfer)
+            choice = choose(learner, budget, settings)
+            learned = self._refit(choice, budget, settings.client)
         self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         # 3) the classifier takes images as they were given, and returns their labels
@@ -256,8 +245,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def _settings(self) -> SearchSettings:
         """Return the settings of the search, checked."""
         if not isinstance(self.features, (str, FeatureFamily)):
-            accepted = "'auto', the name of a pool, or a family such as GaborBank()"
-            raise InputError("features", self.features, accepted)
+            raise InputError("features", self.features, "'auto', the name of a pool, or a family")
         if isinstance(self.features, str) and self.features != "auto":
             read_pool(FeaturePart(pool=self.features), 0).check_parameters()
         seconds = self.time
@@ -270,8 +258,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if self.cluster is not None and not is_cluster:
             accepted = 'an address such as "tcp://host:8786", a distributed.Client, or None'
             raise InputError("cluster", self.cluster, accepted)
-        is_known = isinstance(self.augment, Augmentation) or self.augment in ("auto", True, False)
-        if not is_known:
+        if not isinstance(self.augment, Augmentation) and self.augment not in ("auto", True, False):
             accepted = "'auto', True, False, or an Augmentation"
             raise InputError("augment", self.augment, accepted)
         return SearchSettings(self.features, self.augment, seconds)
@@ -436,8 +423,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         from visionshare.export import c_program, onnx_program, write_onnx, write_program
 
         check_is_fitted(self)
-        if format not in _FORMATS:
-            raise InputError("format", format, " or ".join(map(repr, _FORMATS)))
+        if format not in ("c", "onnx"):
+            raise InputError("format", format, "'c' or 'onnx'")
         model, options = self.classifier_, dict[str, Any]()
         if calibrate is not None:
             model, options = self._in_integers(calibrate, format)

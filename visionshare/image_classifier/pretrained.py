@@ -165,8 +165,10 @@ class Seen(NamedTuple):
     any_size: bool
 
 
-def transfer_of(given: Any, seen: Seen, budget: Budget) -> Transfer | None:
+def transfer_of(given: Any, seen: Seen | None, budget: Budget) -> Transfer | None:
     """Return the network that is tried on images, None for none."""
+    if seen is None or given is False:
+        return None
     listed = listed_images(as_array(seen.images))
     sides = sides_of(listed)
     parameters = network_for(given, sides)

@@ -317,7 +317,7 @@ class Trials:
     def taught(self, teacher: TeacherPart | None, unlabeled: ImageSet | None) -> Trials:
         """Return trials whose proposals learn from a teacher too."""
         learner = replace(self.learner, teacher=teacher, unlabeled=unlabeled)
-        return Trials(learner, self.held_out, self._client, self._kept)
+        return Trials(learner, self.held_out, self._client, self.kept)
 
     def run(
         self, proposals: Sequence[Proposal], epochs: int

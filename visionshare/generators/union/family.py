@@ -24,7 +24,13 @@ from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_st
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
 
-__all__ = ["UnionOfFamilies"]
+__all__ = ["UnionOfFamilies", "blocks_of"]
+
+
+def blocks_of(family: FeatureFamily) -> tuple[int, ...]:
+    """Return widths of runs of features of one kind: :class:`visionshare.DenseClassifier` asks."""
+    widths: tuple[int, ...] = getattr(family, "blocks", (family.n_features_,))
+    return widths
 
 
 class UnionOfFamilies(FeatureFamily):
@@ -88,7 +94,7 @@ class UnionOfFamilies(FeatureFamily):
     @property
     def blocks(self) -> tuple[int, ...]:
         """Widths of the blocks of all parts."""
-        return tuple(width for part in self.parts_ for width in part.blocks)
+        return tuple(width for part in self.parts_ for width in blocks_of(part))
 
     @property
     def groups(self) -> np.ndarray | None:

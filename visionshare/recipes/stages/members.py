@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, averaged
+from visionshare.generators.union.family import blocks_of
 from visionshare.machine.memory import check_fits
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import TrainingRun, fingerprint_of
@@ -65,7 +66,7 @@ def choose_features(run: TrainingRun, images: RunImages) -> CompactClassifier:
     validation = None if recipe.early_exit is None else validation_mask(recipe, images)
     learner = make_learner(run)
     if "blocks" in learner.get_params():
-        learner.set_params(blocks=list(features.blocks))
+        learner.set_params(blocks=list(blocks_of(features)))
     with run.clock("learning"):
         return learn_classifier(
             learner, columns, features, searched.labels, classes, metadata, validation

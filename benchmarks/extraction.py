@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CONTENDERS", "Contender", "Line", "Work", "main", "measured", "table"]
+__all__ = ["CONTENDERS", "Contender", "Line", "Work", "main", "make_masks", "measured", "table"]
 
 _RADIUS, _POINTS, _GRID = 1, 8, 2
 _POOL, _FEW = 500, 100
@@ -302,7 +302,7 @@ def _make_pictures(folder: Path, n: int, side: int) -> None:
         cv2.imwrite(str(folder / f"{number:05d}.jpg"), np.clip(picture, 0, 255).astype(np.uint8))
 
 
-def _make_masks(folder: Path, paths: list[str]) -> None:
+def make_masks(folder: Path, paths: list[str]) -> None:
     """Write a mask of discs for each picture."""
     import cv2
 
@@ -365,7 +365,7 @@ def measured(
         chosen = [i for i in chosen if CONTENDERS[i].share > 0.01]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        _make_masks(folder / "masks", paths)
+        make_masks(folder / "masks", paths)
         turns: dict[tuple[int, int], list[dict[str, Any]]] = {}
         for _ in range(repeats):
             for number in chosen:

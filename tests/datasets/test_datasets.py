@@ -32,6 +32,7 @@ from visionshare.datasets.folders import read_image, read_images
 from visionshare.datasets.readers.idx import read_idx, write_idx
 from visionshare.datasets.readers.npz import read_npz
 from visionshare.errors import DataError, InputError
+from visionshare.machine.memory import hold, memory_limit
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 QUIET = settings(
@@ -390,3 +391,15 @@ def test_mnist_is_read():
     assert set(verify_dataset("mnist", SHARED).values()) == {"ok"}
     test = load_dataset("mnist", "test", SHARED)
     assert (test.images.shape, np.bincount(test.labels)[0]) == ((10_000, 28, 28), 980)
+
+
+def test_pictures_take_turns_where_memory_is_short(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        Image.fromarray(rng.integers(0, 256, (9, 10), np.uint8)).save(tmp_path / f"{number}.png")
+    paths = sorted(map(str, tmp_path.iterdir()))
+    expected = read_images(paths, (4, 5))
+    with memory_limit("256MiB") as bound:
+        # Room for a picture of 62 pixels: less than one of them.
+        hold("something", bound.room - 1000)
+        assert_array_equal(read_images(paths, (4, 5), n_jobs=3), expected)

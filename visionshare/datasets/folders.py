@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Condition
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +18,7 @@ from visionshare.datasets.opening import MAX_PIXELS, Source, open_picture
 from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
-from visionshare.machine.memory import check_fits
+from visionshare.machine.memory import check_fits, memory_room
 from visionshare.machine.progress import track
 from visionshare.machine.resources import resolve_jobs
 
@@ -25,6 +27,8 @@ Fit: TypeAlias = "str | Preprocessing"
 NAMED_FITS = ("resize", "center")
 # What systems leave in folders, beside all whose names begin with a dot.
 _LEFT_BEHIND = ("__MACOSX",)
+# Of a picture that is decoded: Pillow's pixels and the array, which become Pillow's to resize it.
+_BYTES_PER_PIXEL = 8
 
 
 def read_image(
@@ -126,13 +130,19 @@ def read_images(
     whole = np.ones(len(paths), bool)
     steps = as_preprocessing(fit)
     values = SetRange.of_files(paths)
+    room = _Room(memory_room() // 2 // _BYTES_PER_PIXEL)
 
     def one(number: int) -> DataError | None:
         try:
             picture = open_picture(paths[number])
             if draft:
                 picture.reduce(size, mode)
-            images[number] = read_image(picture, size, mode, values.steps_for(picture, steps))
+            width, height = picture.image.size
+            with room.taken(width * height):
+                own_steps = values.steps_for(picture, steps)
+                pixels = decode_image(picture, mode, own_steps)
+                picture.free()
+                images[number] = own_steps.apply(pixels, size)
         except DataError as error:
             return error
         return None
@@ -147,6 +157,29 @@ def read_images(
             if error is not None and broken is not None:
                 broken.append(str(paths[number]))
     return images if whole.all() else images[whole]
+
+
+class _Room:
+    """Room for so many pixels that threads decode at a time; a larger picture has all of it."""
+
+    def __init__(self, pixels: int) -> None:
+        self._pixels = pixels
+        self._free = pixels
+        self._changed = Condition()
+
+    @contextmanager
+    def taken(self, pixels: int) -> Iterator[None]:
+        """Wait until there is room for a picture, which is inside until the block ends."""
+        pixels = min(pixels, self._pixels)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= pixels)
+            self._free -= pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += pixels
+                self._changed.notify_all()
 
 
 def file_text(name: str) -> str:

@@ -66,6 +66,10 @@ class OpenedPicture:
             self._check_size(*opened.size)
             return opened
 
+    def free(self) -> None:
+        """Free the decoded pixels; who asks for the image again has it decoded again."""
+        self.__dict__.pop("image", None)
+
     @property
     def stored_size(self) -> tuple[int, int]:
         """Width and height, as stored."""

@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scripts.reproduce.results import (
     arguments,
+    deviation,
     keep_runs,
     pyplot,
     render,
@@ -208,7 +209,12 @@ def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
     """Return the mean over classes and draws ± the standard deviation of the draws' means."""
     if key not in measured.accuracy:
         return "–"
-    return spread([float(np.mean(values)) for values in measured.per_draw[key].values()], 1)
+    return spread(_draw_means(measured, key), 1)
+
+
+def _draw_means(measured: Outcome, key: tuple[str, int, int]) -> list[float]:
+    """Return the mean over classes of each draw."""
+    return [float(np.mean(values)) for values in measured.per_draw[key].values()]
 
 
 def draw_accuracy(
@@ -221,14 +227,18 @@ def draw_accuracy(
         len(measured), 4, figsize=(15, 3.6 * len(measured)), constrained_layout=True, squeeze=False
     )
     for row, (name, outcome) in zip(axes, measured.items(), strict=True):
-        for method in shown:
+        for number, method in enumerate(shown):
             style: dict[str, Any] = (
                 {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
             )
-            # There are as many methods as colors.
-            style |= {"color": "black"} if method == BEST else {}
-            means = [np.mean(outcome.accuracy[method, p, 0]) for p in POSITIVES]
-            row[0].plot(POSITIVES, means, "o", label=method, ms=4, **{"ls": "-", **style})
+            color = "black" if method == BEST else plt.get_cmap("tab20")(number)
+            style |= {"color": color}
+            draws = [_draw_means(outcome, (method, p, 0)) for p in POSITIVES]
+            means = [float(np.mean(values)) for values in draws]
+            errors = [deviation(values) for values in draws]
+            row[0].errorbar(
+                POSITIVES, means, errors, marker="o", ms=4, capsize=2, label=method, **style
+            )
             for axis, p in zip(row[1:], POSITIVES, strict=True):
                 known = _same_classes(outcome, method, p)
                 values = [np.mean(outcome.accuracy[method, p, n]) for n in known]

@@ -19,6 +19,7 @@ from visionshare.batch.tables import TABLES, feature_descriptions
 from visionshare.cli.main import main
 from visionshare.errors import InputError, StorageError
 from visionshare.files.fingerprints import IMAGE_BLOCK
+from visionshare.generators.family_file import read_family
 from visionshare.generators.pretrained.efficientnet import is_installed
 from visionshare.store import open_store
 
@@ -253,3 +254,7 @@ def test_columns_of_a_pretrained_network_resume_beside_others(tmp_path, monkeypa
     lines = (tmp_path / "whole.csv").read_text().splitlines()
     assert (tmp_path / "one.csv").read_text().splitlines() == [lines[0], lines[8]]
     assert {"pretrained0", "lbp0"} < set(lines[0].split(","))
+
+    # Alone it learns nothing, and takes pictures at its own size.
+    assert main(["extract", "net.toml", "scans/007.png", "--jobs", "1", "--out", "net.csv"]) == 0
+    assert read_family("net.csv.store/features.safetensors").image_shape_ == (32, 32, 3)

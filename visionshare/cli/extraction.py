@@ -293,12 +293,16 @@ def _learned(
         raise InputError("--sample", pool.sample, "a number of images of at least 1")
     families = [read_pool(FeaturePart(pool=one), pool.seed) for one in names.split(",")]
     family = families[0] if len(families) == 1 else UnionOfFamilies(families)
-    # Pretrained networks learned from colors.
-    in_color = pool.color or any(isinstance(one, PretrainedNetwork) for one in families)
+    # Pretrained networks learned from colors; they learn nothing here, and have their own size.
+    sides = [one.size for one in families if isinstance(one, PretrainedNetwork)]
+    learns = len(sides) < len(families)
+    in_color = pool.color or len(sides) > 0
     mode = "color" if in_color else "gray"
     order = np.random.default_rng(pool.seed).permutation(len(paths))
-    chosen = [paths[i] for i in np.sort(order[: pool.sample])]
-    shape = image_size(pool.size) or _first_size(paths, mode, skip_broken)
+    chosen = [paths[i] for i in np.sort(order[: pool.sample if learns else 1])]
+    shape = image_size(pool.size)
+    if shape is None:
+        shape = _first_size(paths, mode, skip_broken) if learns else (max(sides), max(sides))
     # The error of a sample that does not fit names what images can do; here there is one way more.
     needed = len(chosen) * float(np.prod(shape)) * (3 if in_color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")

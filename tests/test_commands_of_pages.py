@@ -43,7 +43,7 @@ IN_MEMORY = ("family", "loss", "search", "targets")
 READERS_PAGES = ["families/sources", "index"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
 LONG_PAGES = [
-    "../README", "commands", "edge", "explaining", "image_classifier", "pictures",
+    "../README", "after_training", "commands", "edge", "explaining", "image_classifier", "pictures",
     "reading", "small_cores",
 ]  # fmt: skip
 # What stands for what a reader has, and for times of half an hour.

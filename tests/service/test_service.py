@@ -18,7 +18,7 @@ from tests.service.clients import ask, get
 from visionshare import CompactClassifier, Pixels
 from visionshare.batch import explain_picture
 from visionshare.batch.pictures import read_picture
-from visionshare.classifier import EarlyExit, ExitRule
+from visionshare.classifier import EarlyExit, ExitRule, learn_unknown_rule
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, ServiceError
 from visionshare.service import Limits, answers, service
@@ -42,6 +42,19 @@ def predict(content=b"", kind="image/png", url="/predict", **others):
 @pytest.fixture(scope="module")
 def app(model):
     return service(model, Limits(max_body_size=20_000, max_pixels=10_000))
+
+
+def test_a_picture_of_no_class_is_refused(model):
+    digits = load_dataset("digits", "test").images
+    rule = learn_unknown_rule(model, load_dataset("digits", "train").images, digits)
+    refusing = replace(model, unknown=rule)
+    pictures = [digits[0], np.full((8, 8), 90, np.uint8)]
+    bodies = [json.dumps({"pixels": picture.tolist()}) for picture in pictures]
+    known, blank = ask(service(refusing), *(predict(b, "application/json") for b in bodies))
+    assert known.json()["label"] == model.predict(digits[:1])[0]
+    assert known.json()["known"] > 0.01
+    assert blank.json()["label"] == "unknown"
+    assert blank.json()["probability"] == blank.json()["known"] < 0.01
 
 
 def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):

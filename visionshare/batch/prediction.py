@@ -18,6 +18,7 @@ from visionshare.batch.mapping import Mapper, itself
 from visionshare.batch.pictures import read_picture
 from visionshare.batch.worker_processes import DeadProcess, WorkerProcesses, worker_processes
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import open_picture
 from visionshare.datasets.readers.picture_set import Content
 from visionshare.datasets.readers.tars import is_tar, tar_contents
@@ -80,6 +81,8 @@ class Classified:
         Of the paths that were given, how many end with this batch: a tar has many pictures.
     left_out : dict
         Pages and frames that were not used, by the names of pictures.
+    known : ndarray of shape (n,), optional
+        Of a classifier that refuses: the share of known pictures that look as strange.
     """
 
     paths: tuple[str, ...]
@@ -87,6 +90,7 @@ class Classified:
     problems: tuple[str | None, ...]
     files: int
     left_out: dict[str, int] = field(default_factory=dict)
+    known: np.ndarray | None = None
 
 
 def classify_files(
@@ -297,10 +301,19 @@ def _classified_pictures(
     results = list((map if threads is None else threads.map)(read, pictures))
     images = {i: image for i, image in enumerate(results) if not isinstance(image, str)}
     probabilities = np.full((len(pictures), len(classifier.classes_)), np.nan)
-    if images:
-        probabilities[list(images)] = classifier.predict_proba(np.stack(list(images.values())))
+    known = None
+    rows = list(images)
+    rasters = np.stack(list(images.values())) if images else None
+    if rasters is not None and classifier.unknown is None:
+        probabilities[rows] = classifier.predict_proba(rasters)
+    elif rasters is not None:
+        scores = classifier.decision_function(as_rasters(rasters))
+        probabilities[rows] = classifier.probabilities(scores)
+        known = np.full(len(pictures), np.nan)
+        known[rows] = classifier.known(as_rasters(rasters), scores)
     problems = tuple(result if isinstance(result, str) else None for result in results)
-    return Classified(tuple(p.name for p in pictures), probabilities, problems, files, left_out)
+    names = tuple(p.name for p in pictures)
+    return Classified(names, probabilities, problems, files, left_out, known)
 
 
 @contextmanager

@@ -12,3 +12,5 @@ from .explanation import explain as explain
 from .path import PathStep as PathStep
 from .quantization import can_be_quantized as can_be_quantized
 from .quantization import quantize as quantize
+from .unknown import UnknownRule as UnknownRule
+from .unknown_learning import learn_unknown_rule as learn_unknown_rule

@@ -16,8 +16,9 @@ from visionshare.classifier.card import model_card
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
+from visionshare.classifier.unknown import UnknownRule
 from visionshare.datasets.image_kinds import as_array, is_vectors
-from visionshare.datasets.intake import Intake, Rasters
+from visionshare.datasets.intake import Intake, Rasters, as_rasters
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
@@ -72,6 +73,8 @@ class CompactClassifier:
     values : TrainingValues, optional
         The values of the training images: by them later arrays are scaled, or warned about. When
         omitted, the features see arrays of ``image_shape`` as they are.
+    unknown : UnknownRule, optional
+        When a picture is refused, see :func:`visionshare.classifier.learn_unknown_rule`.
 
     Raises
     ------
@@ -101,6 +104,7 @@ class CompactClassifier:
     exit_rule: ExitRule | None = None
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     values: TrainingValues | None = None
+    unknown: UnknownRule | None = None
 
     def __post_init__(self) -> None:
         metadata = dict(self.metadata or {})
@@ -136,6 +140,8 @@ class CompactClassifier:
             check_rule(self.exit_rule, len(self.path))
         if self.picture_size is not None:
             self.preprocessing.check_size(self.picture_size)
+        if self.unknown is not None:
+            self.unknown.check(self.classes)
 
     def __repr__(self) -> str:
         return (
@@ -300,8 +306,40 @@ class CompactClassifier:
         return finite_scores(scores, "images")
 
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
-        """Return the class of each image; see :meth:`decision_function` for what is accepted."""
-        return predict_labels(self.classes, self.decision_function(images, n_jobs))
+        """Return the class of each image; see :meth:`decision_function` for what is accepted.
+
+        A classifier with a rule for unknown pictures gives those that it refuses the rule's label.
+        """
+        if self.unknown is None:
+            return predict_labels(self.classes, self.decision_function(images, n_jobs))
+        rasters = as_rasters(self.rasters(images))
+        scores = self.decision_function(rasters, n_jobs)
+        return self.unknown.labels(self.classes, scores, self.known(rasters, scores))
+
+    def known(self, images: Any, scores: np.ndarray | None = None) -> np.ndarray:
+        """Return how likely it is that each image is of any of the classes, (n,).
+
+        It is the share of known pictures that look as strange as the image: pictures below
+        ``unknown.reject`` are refused.
+
+        Parameters
+        ----------
+        images : array or sequence
+            As in :meth:`decision_function`.
+        scores : ndarray of shape (n, k), optional
+            Their scores, where they are known.
+
+        Raises
+        ------
+        InputError
+            If the classifier has no rule for unknown pictures.
+        """
+        if self.unknown is None:
+            raise InputError("unknown", None, "a rule: train with reject=0.01, or --reject 0.01")
+        rasters = as_rasters(self.rasters(images))
+        if scores is None:
+            scores = self.decision_function(rasters)
+        return self.unknown.known(rasters, scores, self.temperature)
 
     def predict_proba(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
@@ -339,6 +377,7 @@ class CompactClassifier:
             intercept=step.intercept,
             path=self.path[:t],
             exit_rule=rule,
+            unknown=None,
         )
 
     def summary(self) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
         path=(step,),
         metadata={**first.metadata, "members": len(members)},
         exit_rule=None,
+        unknown=None,
         values=values,
     )
 

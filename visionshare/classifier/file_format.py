@@ -16,6 +16,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
+from visionshare.classifier.unknown import UnknownRule
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
@@ -73,6 +74,9 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
         header["preprocessing"] = values["preprocessing"].to_values()
     if values["values"] is not None:
         header["values"] = values["values"].to_values()
+    if values["unknown"] is not None:
+        header["unknown"], rule_arrays = values["unknown"].to_values()
+        arrays |= {f"unknown.{name}": array for name, array in rule_arrays.items()}
     write_tensor_file(path, FORMAT, FORMAT_VERSION, header, arrays)
 
 
@@ -87,9 +91,7 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    prefix = "family."
-    of_family = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-    family = family_from_state(current_names(header["family"]), of_family)
+    family = family_from_state(current_names(header["family"]), _part(arrays, "family."))
     classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
@@ -107,7 +109,13 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "exit_rule": _exit_rule(header.get("exit_rule")),
         "preprocessing": Preprocessing.from_values(current_names(header.get("preprocessing", {}))),
         "values": TrainingValues.from_values(header.get("values")),
+        "unknown": UnknownRule.from_values(header.get("unknown"), _part(arrays, "unknown.")),
     }
+
+
+def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a part of a classifier, without its name."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _class_values(classes: np.ndarray) -> dict[str, Any]:

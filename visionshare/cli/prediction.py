@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["predict", "prepare"]
 
-_CSV_HEADER = "image,class,probability\n"
+_CSV_HEADER = "image,class,probability"
 # What files of each kind begin with.
 _BEGINS = {".csv": _CSV_HEADER, ".jsonl": '{"image": '}
 _SOME_SKIPPED = 1
@@ -58,6 +59,14 @@ def predict(
         ),
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Of a classifier that refuses: the share of known pictures to refuse.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Write so many of the likeliest classes.")] = 1,
     as_json: Json = False,
     *,
     cluster: Cluster,
@@ -67,6 +76,9 @@ def predict(
     Example: visionshare predict out/digits/classifier.safetensors scans/ --json
 
     Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
+
+    A classifier that was trained with --reject calls pictures of no class "unknown"; the number is
+    then the share of known pictures that look as strange.
 
     Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
     standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
@@ -93,10 +105,15 @@ def predict(
     model = _of_pictures(classifier)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
+    if threshold is not None:
+        model = _with_threshold(model, threshold)
+    table = _Table(model, min(top, len(model.classes_)))
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
-    with _results(out, identity) as file, cluster.mapper(threads) as mapper:
+    if threshold is not None or top > 1:
+        identity += f" {threshold} {top}"
+    with _results(out, identity, table.header) as file, cluster.mapper(threads) as mapper:
         parts = classify_files(model, file.remaining(paths), threads, mapper=mapper)
-        _write_classes(file, parts, form, model.classes_.tolist(), out is not None)
+        _write_classes(file, parts, form, table, out is not None)
     read = file.counts.get("read", 0)
     broken = file.counts.get("broken", 0)
     if broken and not read:
@@ -116,17 +133,27 @@ def _of_pictures(path: Path) -> CompactClassifier:
     return model
 
 
+def _with_threshold(model: CompactClassifier, threshold: float) -> CompactClassifier:
+    """Return a classifier that refuses another share of the known pictures."""
+    if model.unknown is None:
+        accepted = "a classifier that refuses: trained with --reject 0.01"
+        raise InputError("--threshold", threshold, accepted)
+    if not 0 < threshold < 1:
+        raise InputError("--threshold", threshold, "a share above 0 and below 1")
+    return replace(model, unknown=replace(model.unknown, reject=threshold))
+
+
 def _write_classes(
     file: ResumedFile | _StandardOutput,
     parts: Iterable[Classified],
     form: str,
-    classes: list[Any],
+    table: _Table,
     show_progress: bool,
 ) -> None:
     """Write the results, and name on standard error what could not be read."""
     from visionshare.datasets.notices import note_pages
 
-    lines_of = {"text": _text_lines, "csv": _csv_lines, "jsonl": _json_lines}[form]
+    lines_of = {"text": table.text, "csv": table.csv, "jsonl": table.json}[form]
     # Results that are lines on the terminal say themselves how far it is.
     progress = stage("classifying pictures") if show_progress else nullcontext(lambda _: None)
     with progress as advance:
@@ -136,7 +163,7 @@ def _write_classes(
                 note_pages(name, n_pages)
             problems = [problem for problem in part.problems if problem is not None]
             read = len(part.paths) - len(problems)
-            text = lines_of(_rows(part), classes)
+            text = lines_of(table.rows(part))
             file.add(text, part.files, read=read, broken=len(problems))
             for problem in problems:
                 say(f"error: {one_line(problem)}", err=True)
@@ -159,14 +186,16 @@ class _StandardOutput:
 
 
 @contextmanager
-def _results(out: str | None, identity: str) -> Iterator[ResumedFile | _StandardOutput]:
+def _results(
+    out: str | None, identity: str, csv_header: str
+) -> Iterator[ResumedFile | _StandardOutput]:
     """Yield standard output, or a file that appears when it is complete."""
     from visionshare.batch.resumed_file import resumed_file
 
     if out is None:
         yield _StandardOutput()
         return
-    header = _CSV_HEADER if out.endswith(".csv") else ""
+    header = csv_header if out.endswith(".csv") else ""
     try:
         with resumed_file(out, identity, header) as file:
             if file.inputs:
@@ -176,42 +205,73 @@ def _results(out: str | None, identity: str) -> Iterator[ResumedFile | _Standard
         raise InputError("--out", out, f"a file to write to ({error.strerror})") from None
 
 
-# Path, index of the class, and probabilities of a picture.
-_Row = tuple[str, int, "np.ndarray"]
+class _Row(NamedTuple):
+    """A picture's likeliest labels, its probabilities, and the share of known ones as strange."""
+
+    path: str
+    likeliest: list[tuple[Any, float]]
+    probabilities: np.ndarray
+    known: float | None
 
 
-def _rows(part: Classified) -> Iterator[_Row]:
-    """Yield the row of each readable picture."""
-    for path, probabilities, problem in zip(
-        part.paths, part.probabilities, part.problems, strict=True
-    ):
-        if problem is None:
-            yield path, int(probabilities.argmax()), probabilities
+class _Table:
+    """Rows of results as lines of text, CSV or JSON."""
 
+    def __init__(self, model: CompactClassifier, top: int) -> None:
+        self.classes = model.classes_.tolist()
+        self.rule = model.unknown
+        self.top = top
 
-def _text_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
-    return "".join(
-        f"{portable(path)}\t{portable(str(classes[k]))}\t{probabilities[k]:.4f}\n"
-        for path, k, probabilities in rows
-    )
+    @property
+    def header(self) -> str:
+        """The first line of a CSV file."""
+        more = (f",class_{i},probability_{i}" for i in range(2, self.top + 1))
+        return _CSV_HEADER + "".join(more) + "\n"
 
+    def rows(self, part: Classified) -> Iterator[_Row]:
+        """Yield the row of each readable picture."""
+        for i, (path, problem) in enumerate(zip(part.paths, part.problems, strict=True)):
+            if problem is not None:
+                continue
+            probabilities = part.probabilities[i]
+            # The first of equal ones.
+            order = (-probabilities).argsort(kind="stable")[: self.top].tolist()
+            likeliest = [(self.classes[k], float(probabilities[k])) for k in order]
+            known = None if part.known is None else float(part.known[i])
+            if known is not None and self.rule is not None and known < self.rule.reject:
+                likeliest = [(self.rule.label, known), *likeliest][: self.top]
+            yield _Row(path, likeliest, probabilities, known)
 
-def _csv_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for path, k, probabilities in rows:
-        writer.writerow([cell(path), cell(classes[k]), f"{probabilities[k]:.6f}"])
-    return text.getvalue()
+    def text(self, rows: Iterable[_Row]) -> str:
+        """Return lines for people and simple tools."""
+        lines = []
+        for row in rows:
+            parts = [f"{portable(str(label))}\t{p:.4f}" for label, p in row.likeliest]
+            lines.append("\t".join([portable(row.path), *parts]) + "\n")
+        return "".join(lines)
 
+    def csv(self, rows: Iterable[_Row]) -> str:
+        """Return lines of a table."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for row in rows:
+            pairs = [(cell(label), f"{p:.6f}") for label, p in row.likeliest]
+            writer.writerow([cell(row.path), *chain.from_iterable(pairs)])
+        return text.getvalue()
 
-def _json_lines(rows: Iterable[_Row], classes: list[Any]) -> str:
-    names = list(map(str, classes))
-    lines = []
-    for path, k, probabilities in rows:
-        by_class = dict(zip(names, probabilities.round(6).tolist(), strict=True))
-        record = {"image": path, "class": classes[k], "probabilities": by_class}
-        lines.append(json.dumps(record) + "\n")
-    return "".join(lines)
+    def json(self, rows: Iterable[_Row]) -> str:
+        """Return a JSON object on each line."""
+        names = list(map(str, self.classes))
+        lines = []
+        for row in rows:
+            by_class = dict(zip(names, row.probabilities.round(6).tolist(), strict=True))
+            record = {"image": row.path, "class": row.likeliest[0][0], "probabilities": by_class}
+            if row.known is not None:
+                record["known"] = float(f"{row.known:.3g}")
+            if self.top > 1:
+                record["top"] = [[label, round(p, 6)] for label, p in row.likeliest]
+            lines.append(json.dumps(record) + "\n")
+        return "".join(lines)
 
 
 def prepare(

@@ -59,6 +59,20 @@ class OwnPictureOptions:
         float | None, typer.Option(help="Fraction held out for testing; 0: none.")
     ] = None
     skip_broken: SkipBroken = False
+    reject: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Refuse pictures of no class, and at most this share of known ones: 0.01.",
+        ),
+    ] = None
+    unknown: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help='Pictures of no class, for --reject; those of a class folder "unknown" are too.',
+        ),
+    ] = None
 
     @property
     def given(self) -> list[str]:
@@ -303,6 +317,10 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
         rate = 100 * figures["test_error_rate"]
         say(f"test error   {rate:.2f} % ({errors} of {n}{origin})")
         warn_near_majority("test", errors, n, figures["majority_class"], figures["majority_error"])
+    if "test_refused" in figures:
+        n = figures["test_images"]
+        share = 100 * figures["test_refused"] / n
+        say(f"refused      {share:.2f} % of the test pictures, as of no class")
     say(f"features     {figures['features']}")
     say(f"macs         {figures['macs']:,} multiply-accumulates per image")
     say(f"classifier   {os.path.join(place, 'classifier.safetensors')}")

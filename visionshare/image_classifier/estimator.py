@@ -20,7 +20,7 @@ from visionshare.class_labels import accuracy, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.datasets.image_kinds import as_array, is_vectors
-from visionshare.datasets.intake import Intake, as_rasters
+from visionshare.datasets.intake import Intake
 from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
 from visionshare.errors.inputs import input_errors
@@ -28,9 +28,11 @@ from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
+from visionshare.image_classifier.exporting import exported
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
+from visionshare.image_classifier.refusal import Refusal
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
@@ -94,6 +96,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         are learned first from the same images. "pretrained": a logistic regression on frozen
         activations of EfficientNet-Lite0 (the extra ``visionshare[pretrained]``). Or the file of a
         classifier or of a model in ONNX, of the same classes.
+    reject : float, optional
+        Share of known pictures that may be refused, such as 0.01: what looks stranger gets
+        ``unknown_label``. A tenth of the images, 2,000 at most, calibrates and does not train.
+    unknown_label : str, int or float, optional
+        Of refused pictures: "unknown" where classes are texts; else it must be given, such as -1.
     random_state : int, RandomState or None, default 0
         Seed. With an integer the classifier is always the same, for any ``n_jobs``, unless
         ``time`` or microseconds are limited: then it depends on the clock.
@@ -159,6 +166,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         augment: str | bool | Augmentation = "auto",
         class_weight: dict[Any, float] | str | None = None,
         teacher: str | os.PathLike[str] | None = None,
+        reject: float | None = None,
+        unknown_label: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
         cluster: Any = None,
@@ -172,12 +181,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.augment = augment
         self.class_weight = class_weight
         self.teacher = teacher
+        self.reject = reject
+        self.unknown_label = unknown_label
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.pretrained = pretrained
 
-    def fit(self, images: Any, y: Any, *, unlabeled: Any = None) -> ImageClassifier:
+    def fit(
+        self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None
+    ) -> ImageClassifier:
         """Choose and learn a classifier.
 
         Parameters
@@ -188,6 +201,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Classes: numbers, text or booleans.
         unlabeled : array or sequence, optional
             More images, of which the teacher alone says what they show.
+        unknown : array or sequence, optional
+            Pictures of no class, where there are any: they help to refuse others.
 
         Raises
         ------
@@ -213,6 +228,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
+        refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
+        training, images, calibrating = refusal.split(training, images, self._seed())
         preprocessing = Preprocessing() if intake is None else intake.preprocessing
         seed = self._seed()
         weights = self._weights_of_numbers()
@@ -239,6 +256,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             preprocessing=choice.learner.preprocessing or preprocessing,
             values=None if intake is None else intake.values,
         )
+        self.classifier_ = refusal.added_to(self.classifier_, images, calibrating, jobs)
         self.image_shape_ = self.classifier_.image_shape
         return self
 
@@ -332,9 +350,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return flat_scores(self._scores(images))
 
     def predict(self, images: Any) -> np.ndarray:
-        """Return the class of each image."""
-        scores = self._scores(images)
-        return predict_labels(self.classes_, scores)
+        """Return the class of each image; ``unknown_label`` of those that are refused."""
+        check_is_fitted(self)
+        if self.classifier_.unknown is not None:
+            return self.classifier_.predict(images, resolve_jobs(self.n_jobs))
+        return predict_labels(self.classes_, self._scores(images))
+
+    def known(self, images: Any) -> np.ndarray:
+        """Return the share of known pictures that look as strange as each image, (n,)."""
+        check_is_fitted(self)
+        return self.classifier_.known(images)
 
     def score(self, images: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: labels of any type that :meth:`fit` takes."""
@@ -420,35 +445,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ExportError
             If the features have no such form.
         """
-        from visionshare.export import c_program, onnx_program, write_onnx, write_program
-
         check_is_fitted(self)
-        if format not in ("c", "onnx"):
-            raise InputError("format", format, "'c' or 'onnx'")
-        model, options = self.classifier_, dict[str, Any]()
-        if calibrate is not None:
-            model, options = self._in_integers(calibrate, format)
-        if format == "c":
-            return write_program(c_program(model, **options), Path(path), "path")
-        return [write_onnx(onnx_program(model), Path(path), "path")]
-
-    def _in_integers(self, images: Any, format: str) -> tuple[CompactClassifier, dict[str, Any]]:
-        """Return the classifier in integers, or with options by which its C computes in them."""
-        from visionshare.classifier import can_be_quantized, quantize
-        from visionshare.export import c_program
-
-        model = self.classifier_
-        rasters = as_rasters(model.rasters(images))
-        if can_be_quantized(model):
-            return quantize(model, rasters, n_jobs=resolve_jobs(self.n_jobs)), {}
-        if c_program(model).score == "int32":
-            # Learned in integers: nothing is rounded.
-            return model, {}
-        options: dict[str, Any] = {"quantize": "int8", "examples": rasters}
-        if format != "c" or c_program(model, **options).score != "int32":
-            given = f"images, for features {type(model.family).name!r}"
-            raise InputError("calibrate", given, f"None: they have no integers in {format}")
-        return model, options
+        return exported(self.classifier_, Path(path), format, calibrate, resolve_jobs(self.n_jobs))
 
     def to_recipe(self, path: str | os.PathLike[str], source: str | os.PathLike[str]) -> Path:
         """Write what was chosen as a recipe that `visionshare train` runs.

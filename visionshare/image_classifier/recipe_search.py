@@ -43,7 +43,7 @@ __all__ = [
 CHOSEN = "recipe.toml"
 _TRIALS = "trials"
 # What a search does not choose.
-_GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "name")
+_GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "unknown", "name")
 _ASKED = "Asked for: "
 
 

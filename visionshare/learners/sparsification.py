@@ -149,4 +149,5 @@ def _sparse_classifier(
         # Both refer to the features of rounds, which are not those that were drawn.
         path=(),
         exit_rule=None,
+        unknown=None,
     )

@@ -45,6 +45,8 @@ class PictureOptions:
     test_fraction: float | None = None
     balanced: bool = False
     skip_broken: bool = False
+    reject: float | None = None
+    unknown: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ def recipe_for_pictures(
     fraction = options.test_fraction
     if fraction is not None and not 0 <= fraction < 1:
         raise InputError("--test-fraction", fraction, "a number from 0 to below 1")
+    if options.reject is not None and not 0 < options.reject < 1:
+        raise InputError("--reject", options.reject, "a share above 0 and below 1, such as 0.01")
+    if options.unknown is not None:
+        if options.reject is None:
+            raise InputError("--unknown", str(options.unknown), "beside --reject 0.01")
+        if not options.unknown.is_dir():
+            raise InputError("--unknown", str(options.unknown), "a folder of pictures")
     if options.recipe is not None:
         load_recipe(options.recipe)
     if names_storage(source):
@@ -171,6 +180,9 @@ def _changes(
     if base.deformations is not None and (made is None or made.mode == "gray"):
         # A mirrored letter is another one; what gray pictures show may be letters.
         changes["deformations"] = {"flip": 0.0}
+    if options.reject is not None:
+        folder = None if options.unknown is None else str(options.unknown)
+        changes["unknown"] = {"reject": options.reject, "pictures": folder}
     tuning: dict[str, Any] = {}
     if base.fine_tuning is not None and options.recipe is None:
         tuning = {"epochs": min(max(_EPOCHS[0], _PASSES // max(1, n)), _EPOCHS[1])}

@@ -25,6 +25,7 @@ __all__ = [
     "SearchPart",
     "StorePart",
     "TeacherPart",
+    "UnknownPart",
     "as_settings",
     "recipe_model",
 ]
@@ -159,6 +160,18 @@ class TeacherPart(Section):
     unlabeled: str | None = Field(default=None, min_length=1)
 
 
+class UnknownPart(Section):
+    """When pictures of no class are refused, see :class:`visionshare.classifier.UnknownRule`.
+
+    ``reject``: share of known pictures that may be refused. ``label``: what refused ones are
+    called. ``pictures``: a folder of unknown pictures, beside those of a class called ``label``.
+    """
+
+    reject: float = Field(default=0.01, gt=0, lt=1)
+    label: str = "unknown"
+    pictures: str | None = None
+
+
 class SearchPart(Section):
     """What a search may cost, as :class:`visionshare.ImageClassifier` takes it.
 
@@ -196,6 +209,7 @@ class Recipe(Section):
     quantization: Any = None
     early_exit: Any = None
     teacher: TeacherPart | None = None
+    unknown: UnknownPart | None = None
     search: SearchPart | None = None
 
     @field_validator("name")

@@ -25,6 +25,7 @@ from visionshare.recipes.stages.exits import with_exits
 from visionshare.recipes.stages.images import RunImages, prepare_images, with_copies
 from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members
+from visionshare.recipes.stages.refusal import with_unknown
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.teaching import with_teacher
@@ -173,6 +174,9 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     if recipe.early_exit is not None:
         with run.clock("early exit"):
             classifier = with_exits(run, classifier, images)
+    if recipe.unknown is not None:
+        with run.clock("unknown pictures"):
+            classifier = with_unknown(run, classifier, images)
     with run.clock("evaluation"):
         if len(images.test):
             classifier = with_test_errors(classifier, images.test, jobs)

@@ -12,6 +12,7 @@ from visionshare.batch.explanation import explain_picture
 from visionshare.batch.pictures import read_picture
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
+from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import OpenedPicture
 from visionshare.errors import InputError
 from visionshare.service.bodies import Refusal
@@ -24,8 +25,9 @@ _Numbers = dict[str, float | None]
 class Prediction(BaseModel):
     """The answer to a picture.
 
-    A classifier with an exit rule says at which stage it stopped, from 1; ``raster`` is the
-    preprocessed image where it is asked for.
+    A classifier with an exit rule says at which stage it stopped, from 1; one that refuses pictures
+    of no class says the share of ``known`` pictures that look as strange, which is the probability
+    of a refused one. ``raster`` is the preprocessed image where it is asked for.
     """
 
     label: str
@@ -33,6 +35,7 @@ class Prediction(BaseModel):
     probabilities: _Numbers
     macs: int
     stage: int | None = None
+    known: float | None = None
     raster: list[Any] | None = None
 
 
@@ -87,17 +90,25 @@ class Served:
             macs = self.early.costs[stops].tolist()
         best = np.argmax(scores, axis=1).tolist()
         rows = self.classifier.probabilities(scores).tolist()
+        rule = self.classifier.unknown
+        known = None if rule is None else self.classifier.known(as_rasters(images), scores).tolist()
         answers = []
         for i, row in enumerate(rows):
             label = self.names[best[i]]
             probabilities = dict(zip(self.names, map(_finite, row), strict=True))
+            probability = probabilities[label]
+            share = None if known is None else known[i]
+            if rule is not None and share is not None and share < rule.reject:
+                label = str(rule.label)
+                probability = _finite(share)
             answers.append(
                 Prediction(
                     label=label,
-                    probability=probabilities[label],
+                    probability=probability,
                     probabilities=probabilities,
                     macs=macs[i],
                     stage=stages[i],
+                    known=None if share is None else _finite(share),
                 )
             )
         return answers

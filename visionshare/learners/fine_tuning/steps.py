@@ -364,6 +364,7 @@ class Tuner:
         return replace(
             before, family=family, weights=weights, intercept=intercept,
             temperature=temperature, path=(path,), metadata=metadata, exit_rule=None,
+            unknown=None,
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.classifier.early_exit import ExitFigures
 from visionshare.datasets import ImageSet
+from visionshare.datasets.intake import as_rasters
 from visionshare.scores import predict_labels
 
 __all__ = ["Evaluation", "evaluate", "with_test_errors"]
@@ -22,6 +23,7 @@ class Evaluation:
     errors: int | None
     error_rate: float | None
     early_exit: ExitFigures | None
+    refused: int | None = None
 
 
 def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Evaluation:
@@ -29,12 +31,18 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     if len(test) == 0:
         return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
     truth = np.asarray(test.classes)[test.labels]
+    # Refused pictures are counted apart: the error is that of the classes.
+    refused = None
+    if classifier.unknown is not None:
+        shares = classifier.known(as_rasters(test.images))
+        refused = int(np.sum(shares < classifier.unknown.reject))
+        classifier = replace(classifier, unknown=None)
     predicted = classifier.predict(test.images, jobs)
     errors = int(np.sum(predicted != truth))
     figures: ExitFigures | None = None
     if classifier.exit_rule is not None:
         figures = EarlyExit(classifier).measure(test.images, truth, jobs)
-    return Evaluation(predicted, errors, errors / len(test), figures)
+    return Evaluation(predicted, errors, errors / len(test), figures, refused)
 
 
 def with_test_errors(

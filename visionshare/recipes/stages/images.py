@@ -31,6 +31,7 @@ from visionshare.machine.memory import check_fits, hold
 from visionshare.machine.progress import stage
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import Recipe
+from visionshare.recipes.stages.refusal import refusal_parts
 from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 __all__ = [
@@ -65,6 +66,8 @@ class RunImages:
     validation: ImageSet | None = None
     unlabeled: ImageSet | None = None
     teacher: Teacher | np.ndarray | None = None
+    calibrating: ImageSet | None = None
+    unknown: np.ndarray | None = None
 
     @property
     def pictures(self) -> ImageSet | StoredPictures:
@@ -167,6 +170,10 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
         raise RecipeError(f"{data.source}: training and test images differ in classes or shape")
     if len(shape) > 1:
         preprocessing_of(recipe).check_size((shape[0], shape[1]))
+    unknown = calibrating = None
+    if recipe.unknown is not None:
+        parts = refusal_parts(recipe, training, test, compared)
+        training, test, compared, calibrating, unknown = parts
     notes = (*split.notes, *_unequal_classes(training, recipe))
     values = split.values
     n_originals = len(training)
@@ -180,6 +187,7 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
     return RunImages(
         training, test, n_originals, origin, notes,
         values=values, validation=compared, unlabeled=unlabeled,
+        calibrating=calibrating, unknown=unknown,
     )  # fmt: skip
 
 

@@ -125,8 +125,9 @@ def check_stored(recipe: Any) -> None:
         name = "held_out" if data.held_out else "test_fraction"
         accepted = 'whole files test, those with the word "test" in their names'
         raise RecipeError(f"data.{name}: {needs}; {accepted}")
-    if recipe.early_exit is not None:
-        raise RecipeError(f"early_exit: {needs}")
+    for name in ("early_exit", "unknown"):
+        if getattr(recipe, name) is not None:
+            raise RecipeError(f"{name}: {needs}")
     if recipe.deformations is not None and recipe.deformations.copies:
         raise RecipeError(f"deformations.copies: {needs}; fine_tuning.deformed makes them there")
     if recipe.store.partitions is not None:

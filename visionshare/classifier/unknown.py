@@ -1,0 +1,225 @@
+"""Whether a picture is of a classifier's kind at all, from its scores and a view of the picture.
+
+A rule measures how sure the scores are, how the picture looks from afar (a few coefficients of its
+cosine transform, its contrast), and how far that is from pictures of the class. Two sums weigh the
+measures by what tells known pictures from ones that no class has, which are made from the known
+ones: one of all measures, one of the few that also judge pictures unlike any that were made. The
+lower one counts. It needs no unknown pictures, and some numbers whatever the features are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.scores import softmax
+
+__all__ = [
+    "LEVELS",
+    "UnknownRule",
+    "appearance",
+    "check_rate",
+    "checked_unknown_label",
+    "looks",
+    "measures",
+]
+
+# Coefficients of the view are SIDE × SIDE.
+_SIDE = 6
+#: Shares of the known pictures whose score is below the quantiles of a rule.
+LEVELS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+# Measures of the scores, of contrast and slopes; what is seen of a picture, and all measures.
+_SCORES, _CONTRASTS = 4, 3
+_SEEN = _SIDE * _SIDE + _SCORES + _CONTRASTS
+_N = _SEEN + _CONTRASTS
+# Measures count no more than those of rare known pictures, in standard deviations.
+_LARGEST = 3.0
+_BATCH = 1024
+# Small values of contrast are told apart on a scale of logarithms.
+_FAINT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownRule:
+    """When a picture is refused: fewer known pictures than ``reject`` look as strange.
+
+    Attributes
+    ----------
+    label : str, int or float
+        What refused pictures are called.
+    reject : float
+        Share of the known pictures that is refused.
+    means : ndarray of shape (k, 43), float32
+        What pictures of each class look like: see :func:`appearance`.
+    whitening : ndarray of shape (43, 43), float32
+        The squared length of what it makes of an appearance minus its mean is the distance.
+    center, scale : ndarray of shape (46,), float32
+        Of the measures among known pictures.
+    weights : ndarray of shape (2, 101), float32
+        Of the measures in the two sums.
+    offsets : ndarray of shape (k,), float32
+        Subtracted from the lower sum, by predicted class.
+    quantiles : ndarray of shape (10,), float32
+        Of what is left, among known pictures, at :data:`LEVELS`.
+    """
+
+    label: Any
+    reject: float
+    means: np.ndarray
+    whitening: np.ndarray
+    center: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+    quantiles: np.ndarray
+
+    def check(self, classes: np.ndarray) -> None:
+        """Check the rule against the classes of a classifier."""
+        k = len(classes)
+        shapes = {
+            "means": (k, _SEEN), "whitening": (_SEEN, _SEEN), "center": (_N,), "scale": (_N,),
+            "weights": (2, 2 * _N + 9), "offsets": (k,), "quantiles": (len(LEVELS),),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or not np.isfinite(array).all():
+                raise InputError(f"unknown.{name}", array.shape, f"finite, of shape {shape}")
+        if (np.diff(self.quantiles) < 0).any():
+            raise InputError("unknown.quantiles", self.quantiles.tolist(), "ascending numbers")
+        check_rate("reject", self.reject)
+        checked_unknown_label(self.label, classes)
+
+    def known(self, images: np.ndarray, scores: np.ndarray, temperature: float) -> np.ndarray:
+        """Return the share of known pictures that look as strange as each image, (n,)."""
+        sums = np.empty(len(images))
+        for i in range(0, len(images), _BATCH):
+            part = slice(i, i + _BATCH)
+            measured = measures(images[part], scores[part], temperature, self)
+            sums[part] = (measured @ self.weights.T.astype(np.float64)).min(axis=1)
+        left = sums - self.offsets[np.argmax(scores, axis=1)]
+        # Below the lowest quantile the share falls on, by the distance: 0 is never reached.
+        low, high = self.quantiles[0], self.quantiles[-2]
+        span = max(float(high - low), 1e-6)
+        below = LEVELS[0] * np.exp(np.minimum(left - low, 0) / span)
+        return np.where(left < low, below, np.interp(left, self.quantiles, LEVELS))
+
+    def labels(self, classes: np.ndarray, scores: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return the class of each image, or the rule's label where fewer are known."""
+        # Numbers of booleans have room for a third.
+        whole = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
+        names = np.append(whole, np.array([self.label], object if whole.dtype == object else None))
+        best = np.where(known < self.reject, len(classes), np.argmax(scores, axis=1))
+        return np.asarray(names[best])
+
+    def to_values(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return plain values and arrays that a file holds."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return {"label": self.label, "reject": self.reject}, arrays
+
+    @staticmethod
+    def from_values(values: Any, arrays: Mapping[str, np.ndarray]) -> UnknownRule | None:
+        """Return what :meth:`to_values` described; None for None."""
+        if values is None:
+            return None
+        if not isinstance(values, dict) or set(values) != {"label", "reject"}:
+            raise InputError("unknown", values, "a table of label and reject")
+        missing = [name for name in _ARRAYS if name not in arrays]
+        if missing:
+            raise InputError("unknown", f"no {missing[0]}", f"the arrays {', '.join(_ARRAYS)}")
+        kept = {name: arrays[name].astype(np.float32) for name in _ARRAYS}
+        return UnknownRule(values["label"], values["reject"], **kept)
+
+
+_ARRAYS = ("means", "whitening", "center", "scale", "weights", "offsets", "quantiles")
+
+
+def checked_unknown_label(label: Any, classes: np.ndarray) -> Any:
+    """Return the label of refused pictures; "unknown" for None where classes are texts."""
+    kind = classes.dtype.kind
+    if label is None and kind in "UO":
+        label = "unknown"
+    label = label.item() if isinstance(label, np.generic) else label
+    types: dict[str, tuple[tuple[type, ...], str]] = {
+        "U": ((str,), "a text"), "O": ((str,), "a text"),
+        "i": ((int,), "a whole number"), "u": ((int,), "a whole number"),
+        "f": ((int, float), "a finite number"), "b": ((int,), "a whole number"),
+    }  # fmt: skip
+    accepted, words = types[kind]
+    is_right = isinstance(label, accepted) and not isinstance(label, bool)
+    is_right = is_right and (isinstance(label, str) or bool(np.isfinite(label)))
+    if not is_right or label in classes.tolist():
+        raise InputError(
+            "unknown_label",
+            label,
+            f"{words} that is no class: -1, for example"
+            if words != "a text"
+            else f"{words} that is no class",
+        )
+    return label
+
+
+def check_rate(name: str, rate: Any) -> None:
+    is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
+    if not is_number or not 0 < rate < 1:
+        raise InputError(name, rate, "a share of the known pictures above 0 and below 1, like 0.01")
+
+
+@lru_cache(maxsize=64)
+def view_matrix(side: int, n: int = _SIDE) -> np.ndarray:
+    """Return the matrix (n, side) that averages n cells of an axis, and takes their cosines."""
+    # 1) Each cell is the mean of its pixels, those at its ends in part.
+    edges = np.linspace(0, side, n + 1)
+    pixels = np.arange(side)
+    cells = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
+    cells = np.clip(cells, 0, None) * (n / side)
+    # 2) The orthonormal cosine transform of the cells.
+    frequency, place = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    cosines = np.cos(np.pi * (place + 0.5) * frequency / n) * np.sqrt(2 / n)
+    cosines[0] /= np.sqrt(2)
+    return np.asarray(cosines @ cells)
+
+
+def looks(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the view (n, 36) of images, and their contrast and mean slopes (n, 3)."""
+    gray = images.reshape(*images.shape[:3], -1).mean(axis=3) / 255
+    rows, columns = gray.shape[1:]
+    view = view_matrix(rows) @ gray @ view_matrix(columns).T
+    axes = (1, 2)
+    slopes = [np.abs(np.diff(gray, axis=axis)).sum(axis=axes) / (rows * columns) for axis in axes]
+    return view.reshape(len(gray), -1), np.stack([gray.std(axis=axes), *slopes], axis=1)
+
+
+def appearance(images: np.ndarray, scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Return how sure scores are and how images look, (n, 46).
+
+    Four numbers of the scores, the view, the logarithms of contrast and slopes, and these.
+    """
+    scaled = np.asarray(scores, np.float64) / temperature
+    two = np.partition(scaled, scaled.shape[1] - 2, axis=1)[:, -2:]
+    largest = softmax(scores, temperature).max(axis=1)
+    # The logarithm of the sum of exponentials: the largest has the largest score.
+    sure = [two[:, 1] - np.log(largest), largest, two[:, 1], two[:, 0]]
+    view, contrast = looks(images)
+    return np.column_stack([*sure, view, np.log(contrast + _FAINT), contrast])
+
+
+def measures(
+    images: np.ndarray, scores: np.ndarray, temperature: float, rule: UnknownRule
+) -> np.ndarray:
+    """Return what the sums of a rule weigh, (n, 101).
+
+    The standardized appearance within bounds, its squares, the distance to the class, what is
+    known of the scores and of contrast without bounds, and 1.
+    """
+    seen = appearance(images, scores, temperature)
+    standard = (seen - rule.center) / rule.scale
+    bounded = np.clip(standard, -_LARGEST, _LARGEST)
+    away = seen[:, :_SEEN] - rule.means[np.argmax(scores, axis=1)]
+    distance = np.log1p(((away @ rule.whitening.T.astype(np.float64)) ** 2).sum(axis=1))
+    few = standard[:, [*range(_SCORES), *range(_SEEN - _CONTRASTS, _SEEN)]]
+    return np.column_stack([bounded, bounded**2, distance, few, np.ones(len(seen))])

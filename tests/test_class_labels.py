@@ -30,6 +30,7 @@ from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.reports import Results
 
 SMALL = {
+    "dense": {},
     "forward_greedy": {"rounds": 6},
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 1.0, "rounds": 4},
@@ -40,7 +41,7 @@ SMALL = {
     "structural_boosting": {"alpha": 8.0, "rounds": 2, "tol": 1e-2, "calibrate": False},
 }
 # What is searched by GridSearchCV: any parameter will do.
-SEARCHED = {"mixed_norm": {"alpha": [1.0]}}
+SEARCHED = {"dense": {"copies": [0]}, "mixed_norm": {"alpha": [1.0]}}
 
 # Examples.
 _N = 30

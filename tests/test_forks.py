@@ -27,6 +27,7 @@ from visionshare.store import create_store, open_store
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 
 SMALL = {
+    "dense": {},
     "grfl": {"alpha": 2.0, "rounds": 3},
     "mixed_norm": {"alpha": 2.0},
     "structural_boosting": {"alpha": 20.0, "rounds": 2, "refit_tol": 0.01},

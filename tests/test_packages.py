@@ -14,7 +14,7 @@ import yaml
 import visionshare
 
 ROOT = Path(__file__).parents[1]
-BUNDLED = ("data", "features", "pipelines")
+BUNDLED = ("data", "features", "pipelines", "models")
 VERSION = visionshare.__version__
 
 pytest.importorskip("build")

@@ -18,6 +18,7 @@ from visionshare.machine.progress import Progress
 COMMANDS = [
     "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
     "explain", "extract", "segment", "read", "transfer", "export", "measure", "serve", "list",
+    "models",
     "store info", "store export", "store verify", "store repair",
     "data list", "data info", "data verify", "data fetch", "data check",
 ]  # fmt: skip
@@ -133,7 +134,7 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("measure out/letters --target cortex-m5", "(did you mean 'cortex-m"),
         ("export out/letters --to onx --out x", "(did you mean 'onnx'?)"),
         ("serve leters", "Did you mean 'out/letters'?"),
-        ("read leters x", "Did you mean 'out/letters'?"),
+        ("read x --classifier leters", "Did you mean 'out/letters'?"),
         ("bench leters", "Did you mean 'out/letters'?"),
         ("explain out/letters photo", "no picture named 'photo'. Did you mean 'photos'?"),
         ("segment out/letters photo --out x.png", "no picture named 'photo'. Did you mean"),

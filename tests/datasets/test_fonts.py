@@ -118,7 +118,7 @@ def test_more_images_begin_with_the_same():
 
 
 def test_small_letters_are_an_option():
-    loaded = load_dataset("fonts", "test", fonts=Fonts(classes=62, per_class_test=1))
+    loaded = load_dataset("fonts", "test", fonts=Fonts(characters="letters", per_class_test=1))
     assert ("".join(loaded.classes), len(loaded)) == (LETTERS, 62)
 
 
@@ -144,7 +144,8 @@ def test_without_deformations_a_sheet_is_nearly_the_clean_font():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"classes": 10}, {"per_class": 0}, {"points": (20.0, 10.0)}, {"points": (0.1, 10.0)},
+        {"characters": "digitss"}, {"characters": ""}, {"per_class": 0},
+        {"points": (20.0, 10.0)}, {"points": (0.1, 10.0)},
         {"points": (12.0,)},
         {"rotation": -1.0}, {"shear": float("nan")}, {"dpi": 2.5},
     ],
@@ -162,10 +163,25 @@ def test_fonts_belong_to_the_data_set_fonts(tmp_path):
 
 
 def test_recipes_say_how_characters_are_rendered():
-    recipe = load_recipe("ocr", ["data.fonts.classes=62", 'data.fonts.tests=["cmr10"]'])
-    assert recipe.data.fonts.classes == 62
+    recipe = load_recipe("ocr", ["data.fonts.characters=letters", 'data.fonts.tests=["cmr10"]'])
+    assert recipe.data.fonts.characters == "letters"
     assert recipe.data.fonts.build().tests == ("cmr10",)
     with pytest.raises(RecipeError, match="Did you mean 'per_class'"):
         load_recipe("ocr", ["data.fonts.per_clas=3"])
-    with pytest.raises(RecipeError, match="classes"):
-        load_recipe("ocr", ["data.fonts.classes=40"])
+    with pytest.raises(RecipeError, match="characters"):
+        load_recipe("ocr", ["data.fonts.characters=digitss"])
+
+
+def test_symbols_other_characters_and_digits_alone():
+    """Fonts draw the symbols that they have; families of segments draw digits."""
+    settings = Fonts(
+        characters="01AB€", others="ΔЖ", segments=("cmr10",), tests=("dejavu sans",),
+        per_class=26, per_class_test=2, camera=True,
+    )  # fmt: skip
+    train = load_fonts("train", settings)
+    test = load_fonts("test", settings)
+    assert train.classes == ("0", "1", "A", "B", "€", "other")
+    counts = np.bincount(train.labels, minlength=6)
+    # One family of segments draws each digit three times; Computer Modern has no euro.
+    assert counts[0] > counts[2] > counts[4] > 0
+    assert np.bincount(test.labels).tolist() == [2, 2, 2, 2, 2, 4]

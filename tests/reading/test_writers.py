@@ -44,8 +44,8 @@ def test_hocr_is_xml_whose_boxes_are_those_of_json(reader, font):
     words = [word for line in lines for word in line["words"]]
     characters = [c for word in words for c in word["characters"]]
     for name, entries in (
-        ("ocr_carea", values["blocks"]), ("ocr_line", lines), ("ocrx_word", words),
-        ("ocrx_cinfo", characters),
+        ("ocr_carea", values["blocks"]), ("ocr_par", values["blocks"]), ("ocr_line", lines),
+        ("ocrx_word", words), ("ocrx_cinfo", characters),
     ):  # fmt: skip
         assert [_box(e) for e in _of_class(root, name)] == [e["box"] for e in entries]
     texts = ["".join(e.itertext()) for e in _of_class(root, "ocrx_word")]
@@ -55,7 +55,7 @@ def test_hocr_is_xml_whose_boxes_are_those_of_json(reader, font):
     ]
     assert sure == [round(100 * word.confidence) for word in page.words]
     ids = [e.get("id") for e in root.iter() if e.get("id")]
-    assert len(ids) == len(set(ids)) == 1 + len(page.blocks) + len(lines) + len(words)
+    assert len(ids) == len(set(ids)) == 1 + 2 * len(page.blocks) + len(lines) + len(words)
 
 
 def test_strange_texts_are_still_xml():
@@ -86,19 +86,21 @@ def test_the_picture_shows_boxes_around_the_ink_and_leaves_it(reader, font):
 
 
 def test_the_command_says_the_text(reader_file, scan, capsys):
-    assert main(["read", str(reader_file), str(scan), "--jobs", "1"]) == 0
+    assert main(["read", "--classifier", str(reader_file), str(scan), "--jobs", "1"]) == 0
     assert capsys.readouterr().out == "TWO WORDS\nAND 42\n"
 
 
 def test_the_command_writes_files(reader_file, scan, tmp_path, capsys):
     out = tmp_path / "read"
-    options = ["--out", str(out), "--json"]
-    assert main(["read", str(reader_file), str(scan), *options, "--jobs", "1"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["text"] == "TWO WORDS\nAND 42"
-    assert said["image"] == str(scan)
+    options = ["--out", str(out), "--format", "json"]
+    assert main(["read", "--classifier", str(reader_file), str(scan), *options, "--jobs", "1"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["text"] for one in said] == ["TWO WORDS", "AND 42"]
+    assert {one["file"] for one in said} == {str(scan)}
+    assert all(0.5 < one["confidence"] <= 1 for one in said)
     assert (out / "scan one.txt").read_text() == "TWO WORDS\nAND 42\n"
-    assert json.loads((out / "scan one.json").read_text()) == said
+    page = json.loads((out / "scan one.json").read_text())
+    assert (page["text"], page["image"]) == ("TWO WORDS\nAND 42", str(scan))
     assert "ocr_page" in (out / "scan one.hocr").read_text()
     with Image.open(out / "scan one.png") as one, Image.open(scan) as other:
         assert (one.size, one.mode) == (other.size, "RGB")
@@ -107,7 +109,19 @@ def test_the_command_writes_files(reader_file, scan, tmp_path, capsys):
 def test_an_empty_scan_is_an_empty_text(reader_file, tmp_path, capsys):
     Image.new("L", (100, 80), 255).save(tmp_path / "empty.png")
     out = tmp_path / "read"
-    assert main(["read", str(reader_file), str(tmp_path / "empty.png"), "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "read",
+                "--classifier",
+                str(reader_file),
+                str(tmp_path / "empty.png"),
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert (out / "empty.txt").read_text() == ""
 
 
@@ -117,7 +131,7 @@ def test_transparent_paper_is_white(reader_file, scan, tmp_path, capsys):
     clear = np.zeros((*gray.shape, 4), np.uint8)
     clear[..., 3] = 255 - gray
     Image.fromarray(clear).save(tmp_path / "clear.png")
-    assert main(["read", str(reader_file), str(tmp_path / "clear.png")]) == 0
+    assert main(["read", "--classifier", str(reader_file), str(tmp_path / "clear.png")]) == 0
     assert capsys.readouterr().out == "TWO WORDS\nAND 42\n"
 
 
@@ -130,7 +144,7 @@ def test_transparent_paper_is_white(reader_file, scan, tmp_path, capsys):
 )
 def test_bad_options_are_one_line(reader_file, scan, tmp_path, capsys, options, message):
     options = [str(scan) if option == "SCAN" else option for option in options]
-    assert main(["read", str(reader_file), str(scan), *options]) == 2
+    assert main(["read", "--classifier", str(reader_file), str(scan), *options]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert message in said
@@ -141,14 +155,14 @@ def test_broken_and_giant_files_are_refused(reader_file, tmp_path, capsys):
     broken = tmp_path / "broken.png"
     Image.new("L", (200, 200), 255).save(broken)
     broken.write_bytes(broken.read_bytes()[:60])
-    assert main(["read", str(reader_file), str(broken)]) == 2
+    assert main(["read", "--classifier", str(reader_file), str(broken)]) == 2
     assert "cannot be read as an image" in capsys.readouterr().err
     giant = tmp_path / "giant.png"
     Image.new("1", (9000, 9000), 1).save(giant)
-    assert main(["read", str(reader_file), str(giant)]) == 2
+    assert main(["read", "--classifier", str(reader_file), str(giant)]) == 2
     assert "too many" in capsys.readouterr().err
-    assert main(["read", str(reader_file), str(tmp_path / "none.png")]) == 2
-    assert main(["read", str(broken), str(broken)]) == 2
+    assert main(["read", "--classifier", str(reader_file), str(tmp_path / "none.png")]) == 2
+    assert main(["read", "--classifier", str(broken), str(broken)]) == 2
 
 
 def test_a_reader_is_trained_and_reads(scan, tmp_path, capsys):
@@ -161,14 +175,14 @@ def test_a_reader_is_trained_and_reads(scan, tmp_path, capsys):
     settings = [part for change in changes for part in ("--set", change)]
     assert main(["train", "ocr", "--out", str(out), "--jobs", "1", *settings]) == 0
     capsys.readouterr()
-    assert main(["read", str(out / "classifier.safetensors"), str(scan), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    assert main(["read", "--classifier", str(out), str(scan)]) == 0
+    said = capsys.readouterr().out
     # Eight features know no more than a few letters, but the words are where they are.
-    assert [len(line.split()) for line in said["text"].splitlines()] == [2, 2]
+    assert [len(line.split()) for line in said.splitlines()] == [2, 2]
 
 
 def test_pages_replace_their_own_kind_alone(reader_file, scan, tmp_path, capsys):
-    call = ["read", str(reader_file), str(scan), "--jobs", "1", "--out"]
+    call = ["read", "--classifier", str(reader_file), str(scan), "--jobs", "1", "--out"]
     picture = scan.read_bytes()
     assert main([*call, str(tmp_path)]) == 2
     assert "which the command reads" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
+from visionshare.files.bundled import bundled_classifiers
 from visionshare.files.durable import write_text
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
@@ -426,7 +427,12 @@ class CompactClassifier:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CompactClassifier:
-        """Read a classifier file.
+        """Read a classifier file, or one that comes with the library.
+
+        Parameters
+        ----------
+        path : path or str
+            A file, or a name that ``visionshare models`` lists, if there is no such file.
 
         Raises
         ------
@@ -445,6 +451,8 @@ class CompactClassifier:
         >>> same.classes_.tolist()
         ['a', 'b']
         """
+        if not os.path.exists(path):
+            path = bundled_classifiers().get(os.fspath(path), Path(path))
         values = read_fields(path)
         try:
             return CompactClassifier(**values)

@@ -12,7 +12,7 @@ from visionshare.cli.evaluation import evaluate, inspect
 from visionshare.cli.explanation import explain
 from visionshare.cli.export import export
 from visionshare.cli.extraction import extract
-from visionshare.cli.listing import list_names
+from visionshare.cli.listing import list_names, models
 from visionshare.cli.measuring import bench, measure
 from visionshare.cli.prediction import predict, prepare
 from visionshare.cli.reading import read
@@ -47,6 +47,7 @@ for heading, functions in _COMMANDS.items():
 app.add_typer(data.app, name="data", rich_help_panel="Data")
 app.add_typer(stores.app, name="store", rich_help_panel="Data")
 app.command("list", rich_help_panel="Data")(list_names)
+app.command(rich_help_panel="Data")(models)
 
 
 def _version(show: bool) -> None:

@@ -11,9 +11,9 @@ import typer
 from visionshare.cli.text import say
 from visionshare.errors import InputError
 from visionshare.errors.names import choices
-from visionshare.files.bundled import bundled
+from visionshare.files.bundled import bundled, bundled_classifiers
 
-__all__ = ["completes", "list_names"]
+__all__ = ["completes", "list_names", "models"]
 
 # What has names that users type, and where they are found.
 _BUNDLED = {"pipelines": "pipelines", "pools": "features", "datasets": "data"}
@@ -49,6 +49,23 @@ def list_names(
     width = max(map(len, described))
     for name, text in described.items():
         say(f"{name:{width}}  {text}")
+
+
+def models() -> None:
+    """List the classifiers that come with the library; commands take their names for files.
+
+    Example: visionshare models
+    """
+    from visionshare import load
+    from visionshare.recipes.reading import read_toml
+
+    files = bundled_classifiers()
+    recipes = bundled("pipelines")
+    width = max(map(len, files))
+    for name, file in files.items():
+        described = read_toml(recipes[name]).get("description", "") if name in recipes else ""
+        facts = f"{len(load(file).classes_):3} classes {file.stat().st_size / 1000:6.1f} kB"
+        say(f"{name:{width}}  {facts}  {described}")
 
 
 def completes(kind: str, paths: bool = True) -> Callable[[str], list[str]]:

@@ -13,6 +13,7 @@ import typer
 
 from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.errors.names import nothing_named
+from visionshare.files.bundled import bundled_classifiers
 
 if TYPE_CHECKING:
     from visionshare.distributed.mapping import ClusterMap
@@ -28,9 +29,12 @@ _LARGEST_SIDE = 4096
 
 
 def classifier_file(path: Path) -> Path:
-    """Return the classifier file of a path: a file, or the folder of a run."""
+    """Return the classifier file of a path: a file, the folder of a run, or a bundled one."""
     if not os.path.exists(path):
-        runs = map(str, Path("out").glob("*/"))
+        ours = bundled_classifiers()
+        if str(path) in ours:
+            return ours[str(path)]
+        runs = [*map(str, Path("out").glob("*/")), *ours]
         raise ClassifierFileError(nothing_named(path, "classifier file or folder of a run", runs))
     if not path.is_dir():
         return path
@@ -49,7 +53,10 @@ def _existing_picture(path: Path) -> Path:
 
 Classifier = Annotated[
     Path,
-    typer.Argument(help="A classifier file, or the folder of a run.", callback=classifier_file),
+    typer.Argument(
+        help="A classifier file, the folder of a run, or a name of `visionshare models`.",
+        callback=classifier_file,
+    ),
 ]
 Picture = Annotated[Path, typer.Argument(help="A picture file.", callback=_existing_picture)]
 Color = Annotated[

@@ -14,6 +14,7 @@ from visionshare.cli.options import Jobs, classifier_file
 from visionshare.cli.outputs import check_free, check_not_inputs, is_our_page, write_png
 from visionshare.cli.text import say
 from visionshare.errors import InputError
+from visionshare.errors.names import choices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,69 +28,107 @@ _ENDINGS = (".json", ".txt", ".hocr", ".png")
 
 
 def read(
-    classifier: Annotated[
-        Path, typer.Argument(help="A classifier of characters.", callback=classifier_file)
-    ],
     pages: Images,
+    classifier: Annotated[
+        Path,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="A classifier of characters: a file, or a name of `visionshare models`.",
+            callback=classifier_file,
+        ),
+    ] = Path("reader"),
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for .txt, .json, .hocr and .png of each page."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write JSON: boxes, confidences.")
-    ] = False,
-    deskew: Annotated[bool, typer.Option(help="Rotate skewed pages upright.")] = True,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORMAT", help="What is written: text, json, hocr, alto or tsv."
+        ),
+    ] = "text",
+    characters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SET",
+            help="Characters that may be read: 0123456789., or a set: digits, capitals, letters, "
+            "serial, date, amount, hex.",
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Only readings that fit: a mask (AA-9999) or a regular expression.",
+        ),
+    ] = None,
+    deskew: Annotated[bool, typer.Option(help="Turn pages upright.")] = True,
     context: Annotated[
         bool, typer.Option(help="Tell 0 from O and 1 from I by their line and word.")
     ] = True,
     jobs: Jobs = -1,
 ) -> None:
-    """Read pages of print, as text or into files.
+    """Read fields and pages of print, as text or into files.
 
-    Of files with several pages (TIFF) or frames all are read.
+    Of files with several pages (TIFF, PDF) or frames all are read.
 
-    Example: visionshare read out/ocr/classifier.safetensors page.png
+    Example: visionshare read page.png
 
-    Example: visionshare read out/ocr/classifier.safetensors scans/ --out read/
+    Example: visionshare read meter.jpg --characters digits --format json
 
-    The classifier comes from `visionshare train ocr`: digits and capitals. Punctuation is ignored.
+    Example: visionshare read labels/ --pattern AA-9999
+
+    Punctuation of fields is read; for prose use Tesseract. JSON is one object per line of text.
     In the folder, files that an earlier run wrote are replaced, and no others.
     """
     from visionshare import load
-    from visionshare.datasets.decoding import decode_pages
-    from visionshare.datasets.opening import open_picture
     from visionshare.machine.resources import resolve_jobs
-    from visionshare.reading.page_reader import check_reader, read_page
-    from visionshare.reading.writers import as_json as to_json
+    from visionshare.reading.page_reader import PageReader
+    from visionshare.reading.pages import gray_pages, n_pages_of
+    from visionshare.reading.writers import FORMATS
 
     threads = resolve_jobs(jobs, "--jobs")
+    if form not in FORMATS:
+        raise InputError("--format", form, choices(form, FORMATS))
+    reader = PageReader(load(classifier), characters, pattern, deskew, context, threads)
     paths = list(image_paths(pages))
     # Names of the pages of each file; with numbers where a file has several.
     names: list[list[str]] = []
     for path in paths:
         stem = Path(path).stem
-        n = open_picture(path).n_pages
+        n = n_pages_of(path)
         names.append([stem] if n == 1 else [f"{stem}-{i}" for i in range(1, n + 1)])
     if out is not None:
         _check_files(out, list(chain(*names)), [classifier, *paths])
-    model = load(classifier)
-    check_reader(model)
     n_pages = sum(map(len, names))
+    n_read = 0
     for path, names_of_file in zip(paths, names, strict=True):
-        decoded = decode_pages(path, background=255)
-        for number, (name, gray) in enumerate(zip(names_of_file, decoded, strict=True), 1):
-            page = read_page(model, gray, deskew, context, threads)
+        for number, (name, gray) in enumerate(zip(names_of_file, gray_pages(path), strict=True), 1):
+            page = reader.read(gray)
+            n_read += 1
             shown = path if len(names_of_file) == 1 else f"{path} page {number}"
+            if page.note:
+                say(f"note: {shown}: {page.note}", err=True)
             if out is not None:
                 _write_page(out / name, shown, gray, page)
-            if as_json:
-                say(to_json(page, shown), nl=False)
-            elif out is not None:
+            if out is not None and form == "text":
                 say(f"{out / name}.txt  {len(page.characters)} characters")
-            else:
-                if n_pages > 1:
-                    say(f"# {shown}")
-                say(page.text)
+                continue
+            if n_pages > 1 and form == "text":
+                say(f"# {shown}")
+            say(_formatted(page, form, path, number, n_read == 1), nl=form == "text")
+
+
+def _formatted(page: Page, form: str, path: str, number: int, is_first: bool) -> str:
+    from visionshare.reading import writers
+
+    if form == "json":
+        return writers.as_lines(page, path, number)
+    if form == "tsv":
+        return writers.as_tsv(page, number, header=is_first)
+    if form == "hocr":
+        return writers.as_hocr(page, Path(path).name)
+    return writers.as_alto(page, Path(path).name) if form == "alto" else page.text
 
 
 def _files(page: Path) -> list[Path]:

@@ -54,7 +54,7 @@ def place_character(
     part = box_of(mask)
     # Proportions are kept; the upper quartile of the ink becomes 255.
     inside = mask[part[0] : part[1], part[2] : part[3]]
-    lightest = max(_MIN_LIGHTEST, float(np.percentile(values[inside], 75)))
+    lightest = max(_MIN_LIGHTEST, _upper_quartile(values[inside]))
     (height, width), scale = box_size(values.shape, size, margin)
     # Means of areas where it shrinks; interpolated where it grows.
     interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
@@ -62,6 +62,16 @@ def place_character(
     white = np.minimum(np.round(resized * (255 / lightest)), 255).astype(np.uint8)
     raster, place = on_canvas(white, size, center)
     return raster, Placement(part, place)
+
+
+def _upper_quartile(values: np.ndarray) -> float:
+    """Return ``np.percentile(values, 75)`` of uint8 values, ten times as fast for few."""
+    place = 0.75 * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, (below, above))
+    low = float(ordered[below])
+    return low + (float(ordered[above]) - low) * (place - below)
 
 
 def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:

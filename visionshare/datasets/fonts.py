@@ -13,10 +13,23 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.characters import normalize_character
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
+from visionshare.errors.names import near_names
 
-CAPITALS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-LETTERS = CAPITALS + "abcdefghijklmnopqrstuvwxyz"
+_DIGITS = "0123456789"
+_LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CAPITALS = _DIGITS + _LATIN
+LETTERS = CAPITALS + _LATIN.lower()
+#: Sets of characters by name.
+CHARACTER_SETS = {
+    "digits": _DIGITS,
+    "capitals": _LATIN,
+    "serial": CAPITALS + "-/.",
+    "date": _DIGITS + "-/.:",
+    "amount": _DIGITS + "-+.,%€$",
+    "hex": _DIGITS + "ABCDEF",
+    "letters": LETTERS,
+}
 # What a name says of weight, width and size; the design is the same.
 _STYLES = {
     "thin", "hairline", "extralight", "light", "regular", "book", "medium", "semibold", "demi",
@@ -33,6 +46,25 @@ class Font:
 
     path: Path
     family: str
+
+
+def named_characters(text: str) -> str:
+    """Return the characters of a named set such as ``digits``, or the text's own, each once."""
+    return CHARACTER_SETS.get(text) or "".join(dict.fromkeys(text))
+
+
+def check_characters(argument: str, text: str) -> str:
+    """Return the characters of a named set or a text; an error calls it ``argument``."""
+    characters = named_characters(text) if isinstance(text, str) else ""
+    if not characters or not characters.isprintable() or " " in characters:
+        sets = ", ".join(CHARACTER_SETS)
+        accepted = f"characters without blanks, such as '0123456789.', or a set: {sets}"
+        raise InputError(argument, text, accepted)
+    # A misspelled name would pass for a set of letters.
+    near = near_names(text, CHARACTER_SETS)
+    if near and text not in CHARACTER_SETS and len(text) > 2:
+        raise InputError(argument, text, f"a set such as {near[0]!r}, or each character once")
+    return characters
 
 
 def matplotlib_fonts() -> list[Path]:
@@ -106,15 +138,25 @@ def _correlations(pictures: np.ndarray, families: np.ndarray) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=4096)
+def drawn_by(path: Path, characters: str) -> str:
+    """Return those of these characters that a font file has, and draws with ink."""
+    from fontTools.ttLib import TTFont
+    from PIL import ImageFont
+
+    with TTFont(path, lazy=True) as table:
+        known = table.getBestCmap() or {}
+    face = ImageFont.truetype(str(path), 20)
+    return "".join(c for c in characters if ord(c) in known and face.getmask(c).getbbox())
+
+
+@functools.lru_cache(maxsize=4096)
 def _pictures(path: str, characters: str) -> tuple[str, np.ndarray] | None:
     """Return a font's family and its normalized characters; None if one is missing."""
-    from fontTools.ttLib import TTFont, TTLibError
+    from fontTools.ttLib import TTLibError
     from PIL import ImageFont
 
     try:
-        with TTFont(path, lazy=True) as table:
-            known = table.getBestCmap() or {}
-        if not all(ord(c) in known for c in characters):
+        if drawn_by(Path(path), characters) != characters:
             return None
         face = ImageFont.truetype(path, 40)
         name = face.getname()[0] or Path(path).stem

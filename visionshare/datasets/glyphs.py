@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.characters import without_specks
-from visionshare.datasets.checks import check_choice, check_number
+from visionshare.datasets.checks import check_number
 from visionshare.datasets.fonts import (
     CAPITALS,
-    LETTERS,
+    CHARACTER_SETS,
     Font,
+    check_characters,
     draw_character,
+    drawn_by,
     find_fonts,
     matches,
     matplotlib_fonts,
+    named_characters,
     system_font_folders,
     usable_fonts,
 )
@@ -32,7 +35,10 @@ from visionshare.datasets.ink import find_ink
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE
 from visionshare.errors import DataError, InputError
 
-_CHARACTERS = {36: CAPITALS, 62: LETTERS}
+#: The class of all characters that are none of the others.
+OTHER = "other"
+# As many of them are on each sheet at most.
+_OTHERS = 6
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,13 @@ class Fonts:
 
     Attributes
     ----------
-    classes : {36, 62}
-        Digits and capitals, or small letters too.
+    characters : str
+        The classes: characters, or the name of a set such as ``letters``. A font must have all
+        its digits and letters; symbols are drawn by the fonts that have them.
+    others : str
+        Characters of one more class, ``other``: what a reader shall not take for its classes.
+    segments : tuple of str
+        Families, as patterns, that draw their digits alone, such as ``"dseg7*"``.
     folders : tuple of str
         Folders with fonts, searched to the bottom; matplotlib's fonts are always there.
     system : bool
@@ -59,6 +70,8 @@ class Fonts:
     rotation, shear, scale, elastic : float
         Largest angle in degrees, largest shear, largest relative change of width and of height,
         and the size of elastic displacements in hundredths of the font size.
+    camera : bool
+        Uneven light, more blur and noise, and JPEG, as in the frames of a cheap camera.
     seed : int
 
     Raises
@@ -68,11 +81,13 @@ class Fonts:
 
     Examples
     --------
-    >>> len(Fonts(classes=62).characters)
+    >>> len(Fonts(characters="letters").classes)
     62
     """
 
-    classes: int = 36
+    characters: str = CAPITALS
+    others: str = ""
+    segments: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     system: bool = False
     tests: tuple[str, ...] = ()
@@ -85,10 +100,11 @@ class Fonts:
     shear: float = 0.08
     scale: float = 0.08
     elastic: float = 1.0
+    camera: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choice("classes", self.classes, _CHARACTERS)
+        check_characters("characters", self.characters)
         for name in ("per_class", "per_class_test", "dpi"):
             check_number(name, getattr(self, name), 1, whole=True)
         check_number("seed", self.seed, 0, whole=True)
@@ -100,9 +116,15 @@ class Fonts:
             raise InputError("points", self.points, "two sizes, ascending, of 4 to 400 pixels")
 
     @property
-    def characters(self) -> str:
+    def classes(self) -> tuple[str, ...]:
         """The classes, in order."""
-        return _CHARACTERS[self.classes]
+        return (*named_characters(self.characters), *([OTHER] if self.others else []))
+
+    @property
+    def required(self) -> str:
+        """The characters that a font must have: digits and letters."""
+        characters = named_characters(self.characters)
+        return "".join(c for c in characters if c.isalnum()) or characters
 
 
 def split_fonts(
@@ -118,7 +140,12 @@ def split_fonts(
         paths += files
     for system_folder in system_font_folders() if settings.system else []:
         paths += find_fonts(system_folder)
-    fonts = usable_fonts(tuple(dict.fromkeys(paths)), settings.characters)
+    paths = list(dict.fromkeys(paths))
+    fonts = usable_fonts(paths, settings.required)
+    fonts = [font for font in fonts if not matches(font.family, settings.segments)]
+    if settings.segments:
+        digits = usable_fonts(paths, CHARACTER_SETS["digits"])
+        fonts += [font for font in digits if matches(font.family, settings.segments)]
     fonts = [font for font in fonts if not matches(font.family, settings.left_out)]
     families = sorted({font.family for font in fonts})
     tests = set(families[3::4])
@@ -141,16 +168,32 @@ def load_fonts(
     is_test = split == "test"
     fonts = split_fonts(settings, data_dir)[is_test]
     families = sorted({font.family for font in fonts})
-    characters = settings.characters
     n = settings.per_class_test if is_test else settings.per_class
-    images = np.empty((n, len(characters), *PRINTED_SIZE), np.uint8)
+    sheets = []
+    labels: list[int] = []
     for i in range(n):
         rng = np.random.default_rng([settings.seed, is_test, i])
         styles = [font for font in fonts if font.family == families[i % len(families)]]
         font = styles[int(rng.integers(len(styles)))]
-        images[i] = render_sheet(font, characters, settings, rng)
-    labels = np.tile(np.arange(len(characters)), n)
-    return ImageSet(images.reshape(-1, *PRINTED_SIZE), labels, tuple(characters), "fonts")
+        drawn, classes = _drawn_classes(font, settings, rng)
+        sheets.append(render_sheet(font, drawn, settings, rng))
+        labels += classes
+    return ImageSet(np.concatenate(sheets), np.array(labels), settings.classes, "fonts")
+
+
+def _drawn_classes(font: Font, settings: Fonts, rng: np.random.Generator) -> tuple[str, list[int]]:
+    """Return the characters of a font's sheet, and the class of each."""
+    characters = named_characters(settings.characters)
+    if matches(font.family, settings.segments):
+        # These families are few: each digit is drawn three times.
+        drawn = 3 * "".join(c for c in characters if c in CHARACTER_SETS["digits"])
+        return drawn, [characters.index(c) for c in drawn]
+    drawn = drawn_by(font.path, characters)
+    others = list(drawn_by(font.path, settings.others))
+    if others:
+        others = rng.permutation(others)[:_OTHERS].tolist()
+    classes = [characters.index(c) for c in drawn] + [len(characters)] * len(others)
+    return drawn + "".join(others), classes
 
 
 def render_sheet(
@@ -162,7 +205,13 @@ def render_sheet(
     # 1) the characters on a grid of cells
     pixels = rng.uniform(*settings.points) * settings.dpi / 72
     face = ImageFont.truetype(str(font.path), max(4, round(pixels)))
-    drawn = [_bent(draw_character(face, character), settings, rng) for character in characters]
+    clean = [draw_character(face, character) for character in characters]
+    if matches(font.family, settings.segments):
+        # Half of all displays draw a seven with three segments only.
+        rare = rng.random(len(clean)) < 0.5
+        sevens = [c == "7" and bool(r) for c, r in zip(characters, rare, strict=True)]
+        clean = [_without_left(c) if s else c for c, s in zip(clean, sevens, strict=True)]
+    drawn = [_bent(one, settings, rng) for one in clean]
     height, width = (max(one.shape[axis] for one in drawn) + 4 for axis in (0, 1))
     across = int(np.ceil(np.sqrt(len(drawn))))
     down = -(-len(drawn) // across)
@@ -175,13 +224,29 @@ def render_sheet(
         cells.append((slice(y, y + height), slice(x, x + width)))
     # 2) as they are scanned
     sheet = _elastic(sheet, settings.elastic * pixels / 100, pixels / 8, rng)
-    ink = find_ink(_scanned(sheet, rng))
+    scanned = _scanned(sheet, rng)
+    if settings.camera:
+        scanned = _photographed(scanned, pixels, rng)
+    ink = find_ink(scanned)
     # 3) the ink of each cell
     rasters = []
     for cell in cells:
         mask = _cropped(without_specks(ink.mask[cell]), rng)
         rasters.append(PRINTED.apply_to_ink(ink.darkness[cell], mask, PRINTED_SIZE))
     return np.stack(rasters)
+
+
+def _without_left(cell: np.ndarray) -> np.ndarray:
+    """Return a seven of segments without the upright one at its left."""
+    import cv2
+
+    _, labels, stats, _ = cv2.connectedComponentsWithStats((cell < 128).astype(np.uint8))
+    middle = cell.shape[1] / 2
+    left, width, height = (stats[:, i] for i in (cv2.CC_STAT_LEFT, cv2.CC_STAT_WIDTH, 3))
+    is_left = (left + width < middle) & (height > width)
+    is_left[0] = False
+    grown = cv2.dilate(is_left[labels].astype(np.uint8), np.ones((3, 3), np.uint8))
+    return np.where(grown > 0, 255, cell).astype(np.uint8)
 
 
 def _bent(cell: np.ndarray, settings: Fonts, rng: np.random.Generator) -> np.ndarray:
@@ -241,6 +306,29 @@ def _scanned(sheet: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if rng.random() < 0.3:
         values = 255 - values
     return np.clip(np.round(values), 0, 255).astype(np.uint8)
+
+
+def _photographed(sheet: np.ndarray, pixels: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a sheet as a cheap camera gives it: blurred, unevenly lit, noisy, in JPEG."""
+    import cv2
+
+    values = sheet.astype(np.float32)
+    if rng.random() < 0.4:
+        values = cv2.GaussianBlur(values, (0, 0), rng.uniform(0.01, 0.07) * pixels)
+    if rng.random() < 0.4:
+        rows, cols = (np.linspace(-1, 1, side, dtype=np.float32) for side in sheet.shape)
+        slope = np.array([rng.uniform(-1, 1), rng.uniform(-1, 1)], np.float32)
+        light = slope[0] * rows[:, None] + slope[1] * cols
+        light = (light - light.min()) / max(float(np.ptp(light)), 1e-6)
+        values *= 1 - rng.uniform(0.2, 0.7) * light
+    if rng.random() < 0.3:
+        values += rng.normal(0, rng.uniform(5, 22), sheet.shape)
+    photo = np.clip(np.round(values), 0, 255).astype(np.uint8)
+    if rng.random() < 0.5:
+        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(20, 90))]
+        coded = cv2.imencode(".jpg", photo, quality)[1]
+        photo = np.asarray(cv2.imdecode(coded, cv2.IMREAD_GRAYSCALE))
+    return photo
 
 
 def _cropped(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:

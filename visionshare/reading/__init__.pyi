@@ -4,6 +4,7 @@ from .page import Character as Character
 from .page import Line as Line
 from .page import Page as Page
 from .page import Word as Word
+from .page_reader import PageReader as PageReader
 from .page_reader import read_page as read_page
 from .segmentation import label_map as label_map
 from .segmentation import score_map as score_map

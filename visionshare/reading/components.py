@@ -10,7 +10,7 @@ from visionshare.datasets.ink import Ink
 from visionshare.errors import DataError
 from visionshare.reading.page import Box, around
 
-__all__ = ["MAX_PIECES", "Piece", "find_pieces", "joined", "typical_height"]
+__all__ = ["MAX_PIECES", "Piece", "find_pieces", "joined", "typical_height", "with_gaps_closed"]
 
 MAX_PIECES = 20_000
 # Smaller pieces are dust at any resolution at which characters can be told apart.
@@ -47,11 +47,27 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
         return []
     pieces = []
     for number, box in zip(numbers.tolist(), boxes, strict=True):
-        if _is_rule_or_picture(box, int(stats[number, cv2.CC_STAT_AREA]), height):
+        # A shadow at the page's edge reaches from its top to its bottom.
+        is_shadow = box.height == len(ink.mask) and box.height > 1.5 * height
+        if is_shadow or _is_rule_or_picture(box, int(stats[number, cv2.CC_STAT_AREA]), height):
             continue
         window = slice(box.top, box.bottom), slice(box.left, box.right)
         pieces.append(Piece(box, labels[window] == number, ink.darkness[window]))
     return pieces
+
+
+def with_gaps_closed(ink: Ink) -> Ink:
+    """Return the ink with the gaps between the segments of a display's digits closed."""
+    import cv2
+
+    mask = ink.mask.astype(np.uint8)
+    # Strokes are twice as thick as their middle is away from their edge.
+    distance = cv2.distanceTransform(mask, cv2.DIST_L2, 3)
+    inside = distance[distance > 0]
+    thick = 2 * float(np.percentile(inside, 90)) if len(inside) else 0.0
+    side = max(3, 2 * round(0.25 * thick) + 1)
+    closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
+    return Ink(closed > 0, ink.darkness, ink.light_on_dark)
 
 
 def typical_height(boxes: list[Box]) -> float:

@@ -14,8 +14,10 @@ __all__ = ["by_descent", "by_height", "by_neighbors", "same_shape"]
 _DIGITS_LIKE_LETTERS = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
 # Letters whose small form is the capital, smaller.
 _CAPITALS_LIKE_SMALL = "COSUVWXZ"
-# The other class must have at least this fraction of the first one's probability.
+# The other class must have at least this fraction of the first one's probability: of a letter, and
+# of a digit among digits.
 _MIN_RATIO = 0.02
+_MIN_RATIO_OF_DIGITS = 1e-4
 # An I is made a J from this probability of J on.
 _MIN_PROBABILITY_OF_J = 1e-4
 
@@ -33,11 +35,15 @@ def same_shape(classes: Sequence[str]) -> np.ndarray:
 def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     """Return the labels of a word's characters; digits stay among digits."""
     # Where 0 or O, 1 or I is open, and all other characters of the word are of one kind, it is of
-    # that kind too. A word of such characters alone is left to their shapes.
+    # that kind too. A word of such characters alone is a number if one of them looks like a
+    # digit.
     labels: np.ndarray = np.argmax(probabilities, axis=1)
     texts = [classes[c] for c in labels]
     open_texts = {text for pair in _DIGITS_LIKE_LETTERS for text in pair}
-    kinds = {text.isdigit() for text in texts if text not in open_texts}
+    # Punctuation says nothing of its word.
+    kinds = {text.isdigit() for text in texts if text not in open_texts and text.isalnum()}
+    if not kinds and len(texts) > 1 and any(text.isdigit() for text in texts):
+        kinds = {True}
     if len(kinds) != 1:
         return labels
     digits = kinds.pop()
@@ -49,7 +55,8 @@ def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarra
             continue
         row = probabilities[i]
         best = max((index[other] for other in others), key=lambda c: row[c])
-        if row[best] >= _MIN_RATIO * row[labels[i]]:
+        least = _MIN_RATIO_OF_DIGITS if digits else _MIN_RATIO
+        if row[best] >= least * row[labels[i]]:
             labels[i] = best
     return labels
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from visionshare.reading.components import Piece, joined, typical_height
 from visionshare.reading.page import Box, around
 
-__all__ = ["characters_of", "find_lines"]
+__all__ = ["Mark", "characters_and_marks", "characters_of", "find_lines", "mark_probabilities"]
 
 # In heights of a character: what is lower than this is a dot, an accent, a comma or a dash.
 _MIN_HEIGHT = 0.35
 # The widest gap between neighbors on a line, in heights of the taller.
 _MAX_GAP = 2.0
 _MAX_RATIO = 2.5
+
+
+class Mark(NamedTuple):
+    """A small piece of a line, or two above each other: perhaps punctuation."""
+
+    box: Box
+    n_pieces: int
 
 
 def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
@@ -77,8 +87,8 @@ class _Bands:
         near = (x >= self.left - self.heights) & (x <= self.right + self.heights)
         # Dots stand above a line of small letters, commas hang below it.
         near &= (y >= self.top - 0.6 * self.heights) & (y <= self.bottom + 0.3 * self.heights)
-        # What is half as high as a line's characters is none of its small pieces.
-        near &= box.height <= 0.5 * self.heights
+        # What is higher than a comma is none of a line's small pieces.
+        near &= box.height <= 0.6 * self.heights
         if not near.any():
             return -1
         return int(np.argmin(np.where(near, np.abs(y - (self.top + self.bottom) / 2), np.inf)))
@@ -108,6 +118,11 @@ def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
 
 def characters_of(line: list[Piece]) -> list[Piece]:
     """Return a line's pieces joined to characters, without what is too small to be one."""
+    return characters_and_marks(line)[0]
+
+
+def characters_and_marks(line: list[Piece]) -> tuple[list[Piece], list[Mark]]:
+    """Return a line's pieces joined to characters, and what is too small to be one."""
     # Pieces above each other (a dot and its stem, a stroke that broke) and pieces inside of
     # others (the dot of a zero) are one character. Letters whose boxes overlap sideways, as
     # slanted ones do, stay apart.
@@ -120,8 +135,34 @@ def characters_of(line: list[Piece]) -> list[Piece]:
                 break
         else:
             groups.append([piece])
-    characters = [joined(group) for group in groups]
-    return [c for c in characters if not _is_mark(c.box, height)]
+    base = float(np.median([p.box.bottom for p in line if p.box.height > 0.6 * height]))
+    characters = []
+    marks = []
+    for group in groups:
+        dots = [max(piece.box.height, piece.box.width) < 0.3 * height for piece in group]
+        whole = joined(group)
+        is_mark = _is_mark(whole.box, height) or _is_comma(whole.box, base, height)
+        if is_mark or (len(group) == 2 and all(dots)):
+            marks.append(Mark(whole.box, len(group)))
+        else:
+            characters.append(whole)
+    return _with_percents(characters, height), marks
+
+
+def _with_percents(characters: list[Piece], height: float) -> list[Piece]:
+    """Return characters with the three pieces of a percent sign as one."""
+    found: list[Piece] = []
+    for piece in characters:
+        found.append(piece)
+        if len(found) < 3:
+            continue
+        first, bar, last = (p.box for p in found[-3:])
+        small = max(first.height, last.height) <= 0.7 * height
+        apart = max(bar.left - first.right, last.left - bar.right) <= 0.08 * height
+        steps_down = first.top + 0.25 * height < last.top and first.bottom < last.bottom
+        if small and apart and steps_down and bar.height >= 0.85 * height:
+            found[-3:] = [joined(found[-3:])]
+    return found
 
 
 def _line_height(line: list[Piece]) -> float:
@@ -142,4 +183,35 @@ def _belongs(one: Box, other: Box, height: float) -> bool:
 
 def _is_mark(box: Box, height: float) -> bool:
     """Return whether this is a dot, a comma, a dash or dust, in a line of this height."""
-    return box.height < 0.3 * height or (box.height < 0.45 * height and box.width < 0.35 * height)
+    return box.height < 0.3 * height or (box.height < 0.5 * height and box.width < 0.4 * height)
+
+
+def _is_comma(box: Box, base: float, height: float) -> bool:
+    """Return whether this hangs below the middle of a line, too small for a letter."""
+    is_small = box.height < 0.75 * height and box.width < 0.55 * height
+    return is_small and box.top > base - 0.45 * height and box.bottom > base - 0.15 * height
+
+
+def mark_probabilities(mark: Mark, boxes: Sequence[Box], height: float) -> dict[str, float]:
+    """Return which punctuation a mark is, by its size and its place beside characters."""
+    box = mark.box
+    x = box.left + box.right
+    near = sorted(boxes, key=lambda b: abs(b.left + b.right - x))[:6]
+    base = float(np.median([b.bottom for b in near]))
+    width = box.width / height
+    tall = box.height / height
+    below = (box.bottom - base) / height
+    middle = (base - (box.top + box.bottom) / 2) / height
+    if mark.n_pieces == 2:
+        return {":": 0.95} if width < 0.35 and abs(below) < 0.3 and tall > 0.3 else {}
+    if max(width, tall) < 0.08:
+        return {}
+    if 0.15 < width < 1.0 and width >= 1.4 * tall and 0.2 < middle < 0.75:
+        return {"-": 0.97}
+    if middle >= 0.5:
+        return {"'": 0.9}
+    if width < 0.6 and -0.25 < below < 0.4 and middle < 0.35:
+        # A comma hangs below its line, and is higher than it is wide.
+        comma = 1 / (1 + np.exp(-14 * (below - 0.09) - 4 * (tall / width - 1.45)))
+        return {",": 0.97 * float(comma), ".": 0.97 * float(1 - comma)}
+    return {}

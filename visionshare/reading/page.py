@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -107,6 +108,11 @@ class Line:
         """The box around the words."""
         return around([word.box for word in self.words])
 
+    @property
+    def confidence(self) -> float:
+        """Product of the characters' confidences: that all are right."""
+        return math.prod(c.confidence for word in self.words for c in word.characters)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -144,6 +150,10 @@ class Page:
     angle : float
         Degrees by which the lines of the image sink to the right.
     light_on_dark : bool
+    turned : {0, 90, 180, 270}
+        Degrees, counterclockwise, by which the page was turned to be upright.
+    note : str
+        Why the text may not be worth much, if it may not.
 
     Examples
     --------
@@ -158,6 +168,14 @@ class Page:
     blocks: tuple[Block, ...] = ()
     angle: float = 0.0
     light_on_dark: bool = False
+    turned: int = 0
+    note: str = ""
+
+    @property
+    def confidence(self) -> float:
+        """Mean of the characters' confidences; 0 without any."""
+        characters = self.characters
+        return sum(c.confidence for c in characters) / max(1, len(characters))
 
     @property
     def lines(self) -> tuple[Line, ...]:

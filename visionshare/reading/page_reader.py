@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import find_ink
-from visionshare.datasets.intake import as_rasters
-from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE, Preprocessing
+from visionshare.datasets.preprocessing import PRINTED_SIZE
 from visionshare.errors import InputError
 from visionshare.machine.resources import resolve_jobs, single_threaded_blas
-from visionshare.reading.components import MAX_PIECES, Piece, find_pieces, joined
-from visionshare.reading.context import by_descent, by_height, by_neighbors, same_shape
-from visionshare.reading.lines import characters_of, find_lines
-from visionshare.reading.page import Block, Box, Character, Line, Page, Word, around
-from visionshare.reading.reading_order import blocks_of_lines
-from visionshare.reading.skew import estimate_skew, rotated, turned_box
-from visionshare.reading.touching import Recognition, join_broken, split_touching
-from visionshare.reading.words import gaps_between, space_width, split_words
+from visionshare.reading.alphabet import UNKNOWN, Alphabet, Pattern
+from visionshare.reading.components import MAX_PIECES
+from visionshare.reading.line_reader import LineReader, confidence_of
+from visionshare.reading.page import Block, Box, Line, Page, Word
+from visionshare.reading.skew import estimate_skew, rotated, sharpened, turned_box
 
-__all__ = ["MAX_PIXELS", "check_reader", "read_page", "reader_preprocessing"]
+__all__ = ["MAX_PIXELS", "PageReader", "check_reader", "read_page"]
 
 MAX_PIXELS = 1 << 26
 # Below this turn, in degrees, a line of the usual length stays within its own height.
 _MIN_TURN = 0.2
-# Gaps from which on a line has a width of space of its own.
-_MIN_GAPS = 20
+# Below this uprightness a page may be turned, if it has as many characters; and how much better
+# it must be when turned.
+_SURELY_UPRIGHT = 0.95
+_ENOUGH = 4
+_CLEARLY_BETTER = 0.03
+_SHORT_LINES = 0.3
+# Below this mean confidence a field may be blurred.
+_SHARP = 0.95
+_MAX_PIXELS_OF_FIELDS = 500_000
+# Below this mean confidence a text is worth a note.
+_DOUBTFUL = 0.75
+# Words of a page of prose.
+_PROSE = 10
 
 
 def read_page(
@@ -41,12 +47,15 @@ def read_page(
     n_jobs: int = 1,
     max_pixels: int = MAX_PIXELS,
     max_pieces: int = MAX_PIECES,
+    characters: str | None = None,
+    pattern: str | None = None,
 ) -> Page:
     """Read a page of print: its characters in words, lines and blocks, with their boxes.
 
     Ink is told from paper, lines are leveled, pieces of ink are gathered to lines and
     characters, touching letters are cut and broken ones joined where the classifier finds the
-    result more probable. Punctuation is ignored: the classes are digits and letters.
+    result more probable. Frames and ruled lines are removed; ``. , - :`` are told apart by their
+    size and position.
 
     Parameters
     ----------
@@ -65,6 +74,13 @@ def read_page(
         Pixels of the page that are accepted at most.
     max_pieces : int, default 20000
         Pieces of ink that are accepted at most.
+    characters : str, optional
+        The characters that may be read: ``"0123456789.,"``, or a set: ``digits``, ``capitals``,
+        ``letters``, ``serial``, ``date``, ``amount``, ``hex``. Probabilities are those among them.
+    pattern : str, optional
+        A mask such as ``AA-9999``, or a regular expression, see
+        :class:`visionshare.reading.alphabet.Pattern`. Of each line, or of each of its words, the
+        most probable reading that fits is taken; what cannot fit is left out.
 
     Returns
     -------
@@ -87,28 +103,132 @@ def read_page(
     >>> read_page(model, np.full((50, 50), 255, np.uint8)).text
     ''
     """
-    check_reader(classifier)
-    _check_page(page, max_pixels)
-    reader = _Reader(classifier, context, resolve_jobs(n_jobs))
-    height, width = page.shape
-    ink = find_ink(page)
-    angle = estimate_skew(ink.mask) if deskew else 0.0
-    back = None
-    if abs(angle) >= _MIN_TURN:
-        turned, back = rotated(page, angle)
-        ink = find_ink(turned)
-    else:
-        angle = 0.0
-    lines = [characters_of(line) for line in find_lines(find_pieces(ink, max_pieces))]
-    lines = [line for line in lines if line]
-    order = blocks_of_lines([around([c.box for c in line]) for line in lines])
-    layout = [[[c for i in row for c in lines[i]] for row in block] for block in order]
-    # Once for the page, not for each piece that is classified.
-    with single_threaded_blas():
-        blocks = reader.read(layout)
-    if back is not None:
-        blocks = tuple(_turned(block, back, width, height) for block in blocks)
-    return Page(width, height, blocks, angle, ink.light_on_dark)
+    reader = PageReader(classifier, characters, pattern, deskew, context, n_jobs)
+    return reader.read(page, max_pixels, max_pieces)
+
+
+class PageReader:
+    """A reader of many pages: a classifier with the settings of :func:`read_page`.
+
+    Parameters
+    ----------
+    classifier, characters, pattern, deskew, context, n_jobs
+        As in :func:`read_page`.
+
+    Examples
+    --------
+    >>> from visionshare import load
+    >>> reader = PageReader(load("reader"), characters="digits")
+    >>> reader.read(np.full((50, 50), 255, np.uint8)).text
+    ''
+    """
+
+    def __init__(
+        self,
+        classifier: CompactClassifier,
+        characters: str | None = None,
+        pattern: str | None = None,
+        deskew: bool = True,
+        context: bool = True,
+        n_jobs: int = 1,
+    ) -> None:
+        check_reader(classifier)
+        alphabet = Alphabet(class_names(classifier.classes_), characters)
+        fitting = Pattern(pattern) if pattern is not None else None
+        threads = resolve_jobs(n_jobs)
+        self.pattern = pattern
+        self.deskew = deskew
+        self._lines = LineReader(classifier, alphabet, None, context, threads)
+        self._fitting = LineReader(classifier, alphabet, fitting, context, threads)
+
+    def read(
+        self, page: np.ndarray, max_pixels: int = MAX_PIXELS, max_pieces: int = MAX_PIECES
+    ) -> Page:
+        """Read a page, as :func:`read_page` does."""
+        _check_page(page, max_pixels)
+        best = self._upright(page, max_pieces)
+        quarters = 0
+        # A page on its side, or upside down, is read with doubts.
+        if self.deskew and len(best.characters) >= _ENOUGH and _uprightness(best) < _SURELY_UPRIGHT:
+            for turn in (1, 2, 3):
+                turned = self._upright(np.rot90(page, turn), max_pieces)
+                # Many digits are digits upside down, too.
+                is_field = len(best.characters) < _PROSE
+                least = _CLEARLY_BETTER * (4 if turn == 2 and is_field else 1)
+                better = _uprightness(turned) > _uprightness(best) + least
+                if better and len(turned.characters) >= _ENOUGH:
+                    best = turned
+                    quarters = turn
+        note = _note(best)
+        if self.pattern is not None:
+            best = self._upright(np.rot90(page, quarters), max_pieces, fitting=True)
+            note = note if best.blocks else f"no reading fits the pattern {self.pattern!r}"
+        return replace(_turned_back(best, quarters, page.shape), note=note)
+
+    def _upright(self, page: np.ndarray, max_pieces: int, fitting: bool = False) -> Page:
+        reader = self._fitting if fitting else self._lines
+        height, width = page.shape
+        ink = find_ink(page)
+        angle = estimate_skew(ink.mask) if self.deskew else 0.0
+        back = None
+        if abs(angle) >= _MIN_TURN:
+            turned, back = rotated(page, angle)
+            ink = find_ink(turned)
+        else:
+            angle = 0.0
+        # Once for the page, not for each piece that is classified.
+        with single_threaded_blas():
+            blocks = reader.read_ink(ink, max_pieces)
+            sure = confidence_of(blocks)
+            n_characters = sum(len(line.words) for block in blocks for line in block.lines)
+            if n_characters > 0 and sure < _SHARP and page.size <= _MAX_PIXELS_OF_FIELDS:
+                # A blurred field is read again, sharpened.
+                given = page if back is None else turned
+                sharp = reader.read_ink(find_ink(sharpened(given), ink.light_on_dark), max_pieces)
+                if confidence_of(sharp) > sure + _CLEARLY_BETTER:
+                    blocks = sharp
+        if back is not None:
+            blocks = _moved(blocks, lambda box: turned_box(box, back, width, height))
+        return Page(width, height, blocks, angle, ink.light_on_dark)
+
+
+def _uprightness(page: Page) -> float:
+    """Return the mean confidence, less where most lines are a character or two."""
+    sizes = [sum(len(word.characters) for word in line.words) for line in page.lines]
+    short = sum(size <= 2 for size in sizes) / len(sizes) if len(sizes) > 2 else 0.0
+    return page.confidence - _SHORT_LINES * short
+
+
+def _turned_back(page: Page, quarters: int, shape: tuple[int, ...]) -> Page:
+    """Return a page that was read after quarter turns, with the boxes of the page before."""
+    if quarters == 0:
+        return page
+    height, width = shape
+
+    def back(box: Box) -> Box:
+        left, top, right, bottom = box
+        if quarters == 1:
+            return Box(width - bottom, left, width - top, right)
+        if quarters == 2:
+            return Box(width - right, height - bottom, width - left, height - top)
+        return Box(top, height - right, bottom, height - left)
+
+    blocks = _moved(page.blocks, back)
+    return replace(page, width=width, height=height, blocks=blocks, turned=90 * quarters)
+
+
+def _note(page: Page) -> str:
+    """Return why this page's text may be worth little."""
+    texts = [c.text for c in page.characters]
+    n = max(1, len(texts))
+    if sum(text == UNKNOWN for text in texts) > 0.15 * n:
+        return "many characters that this reader does not know; Tesseract knows more scripts"
+    n_small = sum(text.islower() for text in texts)
+    if len(page.words) >= _PROSE and n_small > 0.5 * n:
+        return "prose; this reader is made for fields, Tesseract reads prose better"
+    if len(texts) >= _ENOUGH and page.confidence < _DOUBTFUL:
+        return "low confidence: handwriting, a picture, or a poor scan?"
+    return ""
 
 
 def check_reader(classifier: CompactClassifier) -> None:
@@ -120,14 +240,6 @@ def check_reader(classifier: CompactClassifier) -> None:
         )
 
 
-def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
-    """Return how the reader prepares a character."""
-    # As the classifier says, if it says what is ink. A classifier whose pictures are only
-    # stretched says nothing of ink. Its characters are prepared as those of the data set "fonts".
-    steps = classifier.preprocessing
-    return PRINTED if steps.polarity == "as_is" else steps
-
-
 def _check_page(page: np.ndarray, max_pixels: int) -> None:
     if not isinstance(page, np.ndarray) or page.ndim != 2 or page.dtype != np.uint8:
         given = getattr(page, "dtype", type(page).__name__), getattr(page, "shape", ())
@@ -136,127 +248,13 @@ def _check_page(page: np.ndarray, max_pixels: int) -> None:
         raise InputError("page", page.shape, f"an image of 1 to {max_pixels} pixels")
 
 
-@dataclass(frozen=True)
-class _ReadLine:
-    """A line's pieces of ink, one a character, and the probabilities (n, k) of their classes."""
+def _moved(blocks: tuple[Block, ...], move: Callable[[Box], Box]) -> tuple[Block, ...]:
+    """Return blocks with the boxes of their characters moved."""
 
-    pieces: list[Piece]
-    probabilities: np.ndarray
+    def moved(word: Word) -> Word:
+        return Word(tuple(replace(c, box=move(c.box)) for c in word.characters))
 
-    @property
-    def boxes(self) -> list[Box]:
-        return [piece.box for piece in self.pieces]
-
-    @property
-    def height(self) -> float:
-        """The height of a character: touching letters are as high as single ones."""
-        return float(np.median([box.height for box in self.boxes]))
-
-
-class _Reader:
-    """A classifier with what it needs to recognize pieces of ink."""
-
-    def __init__(self, classifier: CompactClassifier, context: bool, threads: int) -> None:
-        self.classifier = classifier
-        self.classes = list(class_names(classifier.classes_))
-        self.context = context
-        self.threads = threads
-        self._steps = reader_preprocessing(classifier)
-        self._same_shape = same_shape(self.classes)
-        self._is_broad = np.array([text in set("MWmw") for text in self.classes])
-
-    def probabilities(self, pieces: Sequence[Piece]) -> np.ndarray:
-        """Return the probabilities (n, k) of pieces' classes."""
-        if not pieces:
-            return np.zeros((0, len(self.classes)))
-        images = [self._steps.apply_to_ink(p.darkness, p.mask, PRINTED_SIZE) for p in pieces]
-        return self.classifier.predict_proba(as_rasters(np.stack(images)), self.threads)
-
-    def recognize(self, pieces: Sequence[Piece]) -> Recognition:
-        """Return the largest probability of each piece, and which are M or W."""
-        return self.recognition(self.probabilities(pieces))
-
-    def recognition(self, probabilities: np.ndarray) -> Recognition:
-        """Return the largest probabilities, those of one shape together, and which are M or W."""
-        by_shape = probabilities @ self._same_shape
-        return Recognition(
-            by_shape.max(axis=1, initial=0.0), self._is_broad[np.argmax(probabilities, axis=1)]
-        )
-
-    def read(self, blocks: list[list[list[Piece]]]) -> tuple[Block, ...]:
-        """Return blocks of lines of characters as text."""
-        lines = [line for block in blocks for line in block]
-        # One call for the whole page; only what is cut or joined is classified again.
-        probabilities = self.probabilities([piece for line in lines for piece in line])
-        starts = np.cumsum([0, *(len(line) for line in lines)])
-        read = [
-            self._resegmented(_ReadLine(line, probabilities[a:b]))
-            for line, (a, b) in zip(lines, pairwise(starts), strict=True)
-        ]
-        gaps = [self._gaps(line) for line in read]
-        words = [split_words(*pair) for pair in zip(gaps, _space_widths(gaps), strict=True)]
-        texts = [self._text(*pair) for pair in zip(read, words, strict=True)]
-        ends = np.cumsum([0, *(len(block) for block in blocks)])
-        return tuple(Block(tuple(texts[a:b])) for a, b in pairwise(ends))
-
-    def _resegmented(self, line: _ReadLine) -> _ReadLine:
-        """Return a line with touching characters cut and broken ones joined."""
-        height = line.height
-        pieces = line.pieces
-        known = line.probabilities
-        groups = join_broken(pieces, self.recognition(known), height, self.recognize)
-        line = self._classified(
-            [joined([pieces[i] for i in group]) for group in groups],
-            [known[group[0]] if len(group) == 1 else None for group in groups],
-        )
-        pieces = line.pieces
-        known = line.probabilities
-        parts = split_touching(pieces, self.recognition(known), height, self.recognize)
-        rows = [[known[i]] if len(p) == 1 else [None] * len(p) for i, p in enumerate(parts)]
-        return self._classified(
-            [piece for part in parts for piece in part], [row for part in rows for row in part]
-        )
-
-    def _classified(self, pieces: list[Piece], rows: Sequence[np.ndarray | None]) -> _ReadLine:
-        """Return a line of pieces; those without a row of probabilities are classified."""
-        new = iter(
-            self.probabilities([p for p, row in zip(pieces, rows, strict=True) if row is None])
-        )
-        return _ReadLine(pieces, np.stack([next(new) if row is None else row for row in rows]))
-
-    def _gaps(self, line: _ReadLine) -> np.ndarray:
-        texts = [self.classes[c] for c in np.argmax(line.probabilities, axis=1)]
-        return gaps_between(line.boxes, texts, line.height)
-
-    def _text(self, line: _ReadLine, words: list[slice]) -> Line:
-        labels = np.argmax(line.probabilities, axis=1)
-        if self.context:
-            for word in words:
-                labels[word] = by_neighbors(line.probabilities[word], self.classes)
-            labels = by_height(labels, line.boxes, self.classes)
-            labels = by_descent(labels, line.probabilities, line.boxes, self.classes)
-        characters = [
-            Character(self.classes[c], box, float(row[c]))
-            for c, box, row in zip(labels.tolist(), line.boxes, line.probabilities, strict=True)
-        ]
-        return Line(tuple(Word(tuple(characters[word])) for word in words))
-
-
-def _space_widths(gaps: list[np.ndarray]) -> list[float]:
-    """Return how wide a space is on each line; short lines take the page's."""
-    usual = space_width(np.concatenate(gaps)) if gaps else 0.0
-    return [space_width(line) if len(line) >= _MIN_GAPS else usual for line in gaps]
-
-
-def _turned(block: Block, back: np.ndarray, width: int, height: int) -> Block:
-    """Return a block of a turned page with the boxes of the page that was given."""
-
-    def turned(c: Character) -> Character:
-        return Character(c.text, turned_box(c.box, back, width, height), c.confidence)
-
-    return Block(
-        tuple(
-            Line(tuple(Word(tuple(turned(c) for c in word.characters)) for word in line.words))
-            for line in block.lines
-        )
+    return tuple(
+        Block(tuple(Line(tuple(moved(word) for word in line.words)) for line in block.lines))
+        for block in blocks
     )

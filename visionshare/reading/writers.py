@@ -1,4 +1,4 @@
-"""What was read as text, JSON, hOCR and a picture with the boxes."""
+"""What was read as text, JSON, hOCR, ALTO, TSV and a picture with the boxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from visionshare.reading.page import Box, Line, Page
 
-__all__ = ["as_hocr", "as_json", "as_picture", "as_values"]
+__all__ = [
+    "FORMATS", "as_alto", "as_hocr", "as_json", "as_lines", "as_picture", "as_tsv", "as_values",
+]  # fmt: skip
+
+#: Formats of text that a page can be written in.
+FORMATS = ("text", "json", "hocr", "alto", "tsv")
+_TSV_COLUMNS = (
+    "level", "page_num", "block_num", "par_num", "line_num", "word_num", "left", "top", "width",
+    "height", "conf", "text",
+)  # fmt: skip
 
 
 def as_values(page: Page, image: str = "") -> dict[str, Any]:
@@ -57,6 +66,45 @@ def as_json(page: Page, image: str = "") -> str:
     return json.dumps(as_values(page, image), ensure_ascii=False) + "\n"
 
 
+def as_lines(page: Page, image: str = "", number: int = 1) -> str:
+    """Return a page as lines of JSON: one object for each line of text, or for an empty page."""
+    values = {"file": image, "page": number, "width": page.width, "height": page.height}
+    if page.note:
+        values["note"] = page.note
+    lines: list[dict[str, Any]] = [
+        {"text": line.text, "confidence": round(line.confidence, 4), **_line_values(line)}
+        for line in page.lines
+    ]
+    found = lines or [{"text": "", "confidence": 0.0, "words": []}]
+    return "".join(json.dumps({**values, **one}, ensure_ascii=False) + "\n" for one in found)
+
+
+def as_tsv(page: Page, number: int = 1, header: bool = True) -> str:
+    """Return a page as the table that Tesseract writes: one row per page, block, line and word."""
+    rows: list[tuple[Any, ...]] = [(1, number, 0, 0, 0, 0, 0, 0, page.width, page.height, -1, "")]
+
+    def add(level: int, places: tuple[int, ...], box: Box, confidence: float, text: str) -> None:
+        sides = box.left, box.top, box.width, box.height
+        rows.append((level, number, *places, *sides, confidence, text))
+
+    for b, block in enumerate(page.blocks, 1):
+        add(2, (b, 0, 0, 0), block.box, -1, "")
+        add(3, (b, 1, 0, 0), block.box, -1, "")
+        for n, line in enumerate(block.lines, 1):
+            add(4, (b, 1, n, 0), line.box, -1, "")
+            for w, word in enumerate(line.words, 1):
+                add(5, (b, 1, n, w), word.box, round(100 * word.confidence, 2), word.text)
+    table = [_TSV_COLUMNS, *rows] if header else rows
+    return "".join("\t".join(map(str, row)) + "\n" for row in table)
+
+
+def as_alto(page: Page, image: str = "") -> str:
+    """Return a page as ALTO 4: a page, text blocks, lines and strings, with confidences."""
+    from visionshare import __version__
+
+    return _template("page.alto.j2").render(page=page, image=image, version=__version__)
+
+
 def as_hocr(page: Page, image: str = "") -> str:
     """Return a page as hOCR 1.2, which is XHTML: pages, areas, lines, words and characters."""
     from visionshare import __version__
@@ -64,20 +112,20 @@ def as_hocr(page: Page, image: str = "") -> str:
     # hOCR quotes the name, and knows no way to escape a quote.
     name = image.replace("\\", "/").replace('"', "'")
     title = _plain(image) or "page"
-    return _template().render(page=page, image=name, title=title, version=__version__)
+    return _template("page.hocr.j2").render(page=page, image=name, title=title, version=__version__)
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
         # XML has no control characters, not even escaped.
-        finalize=lambda value: _plain(value) if isinstance(value, str) else value,
+        finalize=lambda value: _plain(value) if type(value) is str else value,
     )
-    source = files("visionshare.reading").joinpath("page.hocr.j2").read_text(encoding="utf-8")
+    source = files("visionshare.reading").joinpath(name).read_text(encoding="utf-8")
     return environment.from_string(source)
 
 

@@ -196,18 +196,22 @@ def test_all_pages_of_a_scan_are_read(tmp_path, capsys, monkeypatch):
 
     read = []
 
-    def seen(model, gray, *_):
-        read.append(int(gray[0, 0]))
-        return Page(gray.shape[1], gray.shape[0])
+    class Seen:
+        def __init__(self, *_):
+            pass
 
-    monkeypatch.setattr(reading, "check_reader", lambda model: None)
-    monkeypatch.setattr(reading, "read_page", seen)
+        def read(self, gray):
+            read.append(int(gray[0, 0]))
+            return Page(gray.shape[1], gray.shape[0])
+
+    monkeypatch.setattr(reading, "PageReader", Seen)
     monkeypatch.setattr("visionshare.load", lambda path: None)
     save_pages(tmp_path / "scan.tif", pages(3))
     (tmp_path / "any").touch()
-    assert main(["read", str(tmp_path / "any"), str(tmp_path / "scan.tif"), "--json"]) == 0
+    options = ["--classifier", str(tmp_path / "any"), "--format", "json"]
+    assert main(["read", str(tmp_path / "scan.tif"), *options]) == 0
     assert read == [20, 40, 60]
     told = capsys.readouterr()
-    assert told.out.count("page 3") == 1
+    assert told.out.count('"page": 3') == 1
     assert "left out" not in told.err
     assert json.loads(told.out.splitlines()[0])

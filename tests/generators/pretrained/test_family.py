@@ -109,7 +109,7 @@ def test_c_says_what_to_do():
     family = _tiny().fit(IMAGES)
     weights = np.ones((2, family.n_features_), np.float32)
     model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
-    with pytest.raises(InputError, match="without the pretrained network"):
+    with pytest.raises(InputError, match="train FOLDER --teacher FILE"):
         c_program(model)
 
 

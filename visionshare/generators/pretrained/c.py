@@ -11,5 +11,6 @@ __all__ = ["emit"]
 
 def emit(family: Any, writer: Any) -> Any:
     """Raise an InputError that says what to do."""
-    accepted = "features that C computes: train a classifier without the pretrained network"
+    accepted = "features that C computes: learn a small classifier from this one's probabilities, "
+    accepted += "`visionshare train FOLDER --teacher FILE --out small`"
     raise InputError("family", family.name, accepted)

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from tests.generators.examples import family_examples
 from visionshare import CompactClassifier
 from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.datasets.folders import read_image
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 from visionshare.generators.stumps import StumpColumns
 from visionshare.learners import FineTuning, ForwardGreedyRegressor, fine_tune
 from visionshare.learners.registry import CLASSIFIERS, classifier_class

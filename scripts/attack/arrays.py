@@ -14,16 +14,24 @@ import numpy as np
 
 from scripts.attack.damage import NUMBERS, Inputs, mutated
 
-__all__ = ["ARRAYS"]
+__all__ = ["ARRAYS", "write_idx"]
 
 _TYPES = (0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E, 0x00, 0xFF)
+
+
+def write_idx(path: Path, array: np.ndarray) -> None:
+    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``."""
+    kinds = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
+    code = kinds[array.dtype.str[1:]]
+    head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+    content = head + array.astype(array.dtype.newbyteorder(">")).tobytes()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 @cache
 def array_seeds() -> list[bytes]:
     """Return IDX files of every type, packed and not, and .npz files."""
-    from visionshare.datasets.readers.idx import write_idx
-
     rng = np.random.default_rng(0)
     seeds = []
     with tempfile.TemporaryDirectory() as folder:

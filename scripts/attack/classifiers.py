@@ -43,7 +43,8 @@ def classifier_seeds() -> list[bytes]:
 
 
 def _families(images: np.ndarray) -> Iterator[Any]:
-    from visionshare.generators import family_examples, family_names
+    from tests.generators.examples import family_examples
+    from visionshare.generators import family_names
 
     for name in family_names():
         for make in family_examples(name).values():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.attack.arrays import write_idx
 from visionshare.errors import VisionshareError
 
 __all__ = ["FORMATS", "Format", "schedule"]
@@ -148,8 +149,6 @@ def _read_checkpoint(folder: Path) -> list[np.ndarray]:
 
 
 def _write_idx(folder: Path) -> None:
-    from visionshare.datasets.readers.idx import write_idx
-
     write_idx(folder / "a-idx3-ubyte.gz", _IMAGES)
 
 
@@ -160,8 +159,6 @@ def _read_idx(folder: Path) -> list[np.ndarray]:
 
 
 def _write_catalog(folder: Path) -> None:
-    from visionshare.datasets.readers.idx import write_idx
-
     write_idx(folder / "images.idx", _IMAGES)
     write_idx(folder / "labels.idx", np.arange(40, dtype=np.uint8) % 3)
     known = folder.parent / f"{folder.name}-known"

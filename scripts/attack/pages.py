@@ -19,8 +19,8 @@ def page_seeds() -> list[bytes]:
     """Return pages of text in several formats."""
     from PIL import Image
 
+    from scripts.reproduce.rendering import render_page
     from visionshare.datasets.fonts import matplotlib_fonts
-    from visionshare.reading.rendering import render_page
 
     gray = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
     pages = []

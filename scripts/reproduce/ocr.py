@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from scripts.reproduce.ocr_characters import photographs
+from scripts.reproduce.rendering import render_page
 from scripts.reproduce.results import arguments, keep_runs, render, stopwatch, table, write_page
 from visionshare import CompactClassifier, load
 from visionshare.datasets.fonts import CAPITALS, find_fonts, system_font_folders
 from visionshare.datasets.glyphs import Fonts, split_fonts
 from visionshare.reading import read_page
-from visionshare.reading.rendering import render_page
 from visionshare.reading.writers import as_picture
 from visionshare.recipes import load_recipe, train
 

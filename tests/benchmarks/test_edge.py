@@ -13,10 +13,10 @@ from benchmarks.edge.brought import brought
 from benchmarks.edge.native import native_labels
 from benchmarks.edge.rows import measured, of_seeds
 from benchmarks.edge.running import main
+from tests.generators.examples import INTEGERS
 from visionshare import CompactClassifier, load
 from visionshare.datasets import load_images
 from visionshare.errors import InputError
-from visionshare.generators.layers.examples import INTEGERS
 
 ARCHIVE = Path(__file__).parents[1] / "archives" / "digits-v2.safetensors"
 needs_tools = pytest.mark.skipif(

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.generators.examples import family_examples
 from visionshare import CompactClassifier, Features, Network, PatchTemplates, Pixels, Units
 from visionshare.classifier import explain
 from visionshare.errors import InputError
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 from visionshare.scores import softmax
 
 rng = np.random.default_rng(0)

@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 from scipy import ndimage
 
+from scripts.attack.arrays import write_idx
 from visionshare.datasets import (
     Augmentation,
     augmented_copies,
@@ -29,7 +30,7 @@ from visionshare.datasets import (
     verify_dataset,
 )
 from visionshare.datasets.folders import read_image, read_images
-from visionshare.datasets.readers.idx import read_idx, write_idx
+from visionshare.datasets.readers.idx import read_idx
 from visionshare.datasets.readers.npz import read_npz
 from visionshare.errors import DataError, InputError
 from visionshare.machine.memory import hold, memory_limit

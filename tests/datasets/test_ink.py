@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from skimage.filters import threshold_sauvola
 
+from scripts.reproduce.rendering import render_page
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.datasets.ink import find_ink, sauvola_threshold
 from visionshare.errors import InputError
-from visionshare.reading.rendering import render_page
 
 FONT = next(path for path in matplotlib_fonts() if path.name == "DejaVuSans.ttf")
 LINES = ["PAGE 0123456789", "OF SOME LINES"]

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.generators.examples import family_examples
 from visionshare import Channels, CompactClassifier, Features, Network, PatchTemplates
 from visionshare.classifier import ExitRule, PathStep
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 
 FAMILIES = {label: make for name in family_names() for label, make in family_examples(name).items()}
 PATCHES = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)

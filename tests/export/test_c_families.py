@@ -7,12 +7,13 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests.generators.examples import family_examples
 from visionshare import CompactClassifier, PatchTemplates
 from visionshare.classifier import EarlyExit
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.errors import InputError
 from visionshare.export import c_program
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 
 KINDS = [
     # A pretrained network runs in onnxruntime alone.

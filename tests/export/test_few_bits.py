@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.generators.examples import INTEGERS
 from visionshare import CompactClassifier, Deslant, Network, Templates
 from visionshare.classifier import averaged
 from visionshare.errors import InputError
@@ -19,7 +20,6 @@ from visionshare.export import c_program, compile_classifier, onnx_program, run_
 from visionshare.export.targets import device_sources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
 from visionshare.export.targets.table import Target
-from visionshare.generators.layers.examples import INTEGERS
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import quantized
 from visionshare.scores import softmax

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from tests.generators.examples import INTEGERS
 from visionshare import CompactClassifier, Network, ShareBoost, Templates
 from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.export import run_onnx
 from visionshare.export.onnx.model import OnnxProgram
-from visionshare.generators.layers.examples import INTEGERS
 
 needs_tools = pytest.mark.skipif(
     not all(map(find_spec, ("ziglang", "unicorn", "elftools"))),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.generators.examples import family_examples
 from visionshare import (
     CompactClassifier,
     GaborBank,
@@ -13,7 +14,7 @@ from visionshare import (
 )
 from visionshare.datasets import load_dataset
 from visionshare.export import onnx_program, run_onnx
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

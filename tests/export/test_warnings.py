@@ -7,9 +7,10 @@ from importlib.util import find_spec
 import pytest
 
 from tests.export.test_c_families import QUANTIZED
+from tests.generators.examples import family_examples
 from visionshare.export import c_program
 from visionshare.export.targets.compiling import WARNINGS
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 
 # One of each family, and those with a program of their own: all would take a minute.
 KINDS = [

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.generators.examples import family_examples
 from visionshare import (
     Deslant,
     Features,
@@ -16,7 +17,7 @@ from visionshare import (
     Templates,
     Units,
 )
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 from visionshare.generators.contributions import whole_boxes
 
 EXAMPLES = {label: make for name in family_names() for label, make in family_examples(name).items()}

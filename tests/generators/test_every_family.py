@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.generators.examples import family_examples
 from visionshare import GaborBank
 from visionshare.errors import InputError
-from visionshare.generators import family_class, family_examples, family_from_state, family_names
+from visionshare.generators import family_class, family_from_state, family_names
 from visionshare.generators.family_file import read_family, write_family
 from visionshare.testing import check_family
 

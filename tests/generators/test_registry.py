@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.generators.examples import family_examples
 from visionshare.errors import InputError
-from visionshare.generators import FAMILIES, family_class, family_examples
+from visionshare.generators import FAMILIES, family_class
 from visionshare.generators.base import FeatureFamily
 
 PAGES = Path(__file__).parents[2] / "docs" / "families"

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.generators.examples import family_examples
 from visionshare import CompactClassifier
-from visionshare.generators import family_examples, family_names
+from visionshare.generators import family_names
 from visionshare.machine.resources import product, run_blocks, single_threaded_blas, thread_limit
 
 # Not families that know no images: a source is a function, and cannot be built from a name.

@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
+from scripts.reproduce.rendering import render_page
 from visionshare.errors import InputError
 from visionshare.reading import PageReader, read_page
 from visionshare.reading.alphabet import Alphabet, Pattern
-from visionshare.reading.rendering import render_page
 from visionshare.reading.writers import as_alto, as_tsv
 
 

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from scripts.reproduce.rendering import render_page
 from visionshare import CompactClassifier, Pixels
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.datasets.ink import find_ink
@@ -16,7 +17,6 @@ from visionshare.reading.components import find_pieces
 from visionshare.reading.line_reader import reader_preprocessing
 from visionshare.reading.lines import characters_of, find_lines
 from visionshare.reading.page import around
-from visionshare.reading.rendering import render_page
 
 LINES = ["THE QUICK BROWN FOX", "JUMPED OVER 2345 LAZY DOGS", "68 79 42 PAGE 3"]
 TEXT = "\n".join(LINES)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from scripts.reproduce.rendering import render_page
 from visionshare.cli.main import main
 from visionshare.reading import Block, Box, Character, Line, Page, Word, read_page
-from visionshare.reading.rendering import render_page
 from visionshare.reading.writers import as_hocr, as_json, as_picture, as_values
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

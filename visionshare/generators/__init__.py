@@ -9,7 +9,6 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import (
     FAMILIES,
     family_class,
-    family_examples,
     family_from_state,
     family_names,
 )
@@ -18,7 +17,6 @@ __all__ = [
     "FAMILIES",
     "FeatureFamily",
     "family_class",
-    "family_examples",
     "family_from_state",
     "family_names",
 ]

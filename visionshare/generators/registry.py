@@ -9,7 +9,7 @@ an entry point of the group ``visionshare.families`` whose name is the family's:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -24,7 +24,6 @@ from visionshare.generators.base import FeatureFamily
 __all__ = [
     "FAMILIES",
     "family_class",
-    "family_examples",
     "family_from_state",
     "family_names",
 ]
@@ -83,21 +82,6 @@ def family_class(name: str) -> type[FeatureFamily]:
         raise InputError("family", name, choices(name, sorted(homes)))
     family: type[FeatureFamily] = EntryPoint(name, homes[name], _GROUP).load()
     return family
-
-
-def family_examples(name: str) -> dict[str, Callable[[], FeatureFamily]]:
-    """Return small unfitted instances of a family, by name: for tests, fuzzing and exports.
-
-    They are what the module ``examples`` beside the family's own has in its ``EXAMPLES``.
-
-    Examples
-    --------
-    >>> sorted(family_examples("pixels"))
-    ['pixels']
-    """
-    package = family_class(name).__module__.rpartition(".")[0]
-    examples: dict[str, Callable[[], FeatureFamily]] = import_module(f"{package}.examples").EXAMPLES
-    return examples
 
 
 def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureFamily:

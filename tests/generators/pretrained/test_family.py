@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.generators.examples import family_examples
 from visionshare import CompactClassifier, Pixels, PretrainedNetwork, UnionOfFamilies
 from visionshare.errors import ExportError, InputError
 from visionshare.export import c_program
-from visionshare.generators import family_examples
 from visionshare.generators.pretrained.efficientnet import efficientnet_lite0, is_installed
 from visionshare.reports import write_report
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.readers.bounds import unpacked
 from visionshare.errors import DataError
-from visionshare.files.durable import write_bytes
 
 _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MAX_BYTES = 8 << 30
@@ -61,14 +59,3 @@ def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.nd
         problem = "is truncated" if len(content) < n_bytes else "has bytes past its end"
         raise DataError(f"{path}: {problem} (shape {shape} announced)")
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
-
-
-def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
-    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``."""
-    codes = {np.dtype(dtype).newbyteorder("="): code for code, dtype in _DTYPES.items()}
-    code = codes.get(array.dtype.newbyteorder("="))
-    if code is None:
-        raise DataError(f"{path}: IDX has no {array.dtype}")
-    head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-    content = head + array.astype(_DTYPES[code]).tobytes()
-    write_bytes(path, gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content)

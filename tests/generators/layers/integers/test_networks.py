@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.generators.examples import INTEGERS
 from visionshare import CompactClassifier, Network, Templates
 from visionshare.datasets import load_dataset
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
-from visionshare.generators.layers.examples import INTEGERS
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import quantized
 

@@ -7,10 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from visionshare.errors import DataError, InputError
-
-__all__ = ["render_page"]
-
 
 def render_page(
     lines: Sequence[str],
@@ -23,15 +19,9 @@ def render_page(
     """Return a page of text, black on white."""
     from PIL import Image, ImageDraw, ImageFont
 
-    pixels = round(points * dpi / 72)
-    if not 4 <= pixels <= 1000:
-        raise InputError("points", points, "a size of 4 to 1000 pixels")
-    try:
-        face = ImageFont.truetype(str(font), pixels)
-    except OSError as error:
-        raise DataError(f"{font}: cannot be read as a font ({error})") from None
+    face = ImageFont.truetype(str(font), round(points * dpi / 72))
     edge = round(margin * dpi)
-    step = round(spacing * pixels)
+    step = round(spacing * face.size)
     width = max((int(face.getlength(line)) for line in lines), default=0)
     page = Image.new("L", (width + 2 * edge + 1, step * len(lines) + 2 * edge + 1), 255)
     draw = ImageDraw.Draw(page)

@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets import ImageSet
+from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.datasets.intake import Intake
 from visionshare.errors import InputError
 from visionshare.image_classifier.trials import ProposalLearner
 from visionshare.recipes.schema import TeacherPart
 from visionshare.recipes.teachers import (
     PRETRAINED,
-    PRETRAINED_SIDE,
     SELF,
-    PictureTeacher,
+    TaughtRun,
     check_source,
-    learn_pretrained,
-    probabilities_of,
-    read_teacher,
-)
+    taught_images,
+)  # fmt: skip
 
 __all__ = ["taught_learner", "teacher_part"]
 
@@ -77,23 +74,14 @@ def taught_learner(
         more = ImageSet(rasters, labels, learner.images.classes, "unlabeled images")
     if part.source == SELF:
         return replace(learner, unlabeled=more)
-    # 1) the teacher, and the images as it takes them
-    teacher: PictureTeacher
-    shown, shown_more = images, unlabeled
-    names: Sequence[Any] = classes
-    if part.source == PRETRAINED:
-        view = Intake((PRETRAINED_SIDE, PRETRAINED_SIDE), 3, values=intake.values)
-        training = replace(learner.images, images=view.apply(images))
-        shown_more = None if unlabeled is None else view.apply(unlabeled)
-        names = learner.images.classes
-        teacher, said = learn_pretrained(
-            training, learner.class_weight, learner.seed, learner.n_jobs
-        )
-    else:
-        teacher = read_teacher(part.source)
-        said = probabilities_of(teacher, shown, names, learner.n_jobs)
-    # 2) what it says
-    if more is not None:
-        others = probabilities_of(teacher, shown_more, names, learner.n_jobs)
-        more = replace(more, taught=others, labels=np.argmax(others, axis=1))
-    return replace(learner, images=replace(learner.images, taught=said), unlabeled=more)
+
+    def view(shape: tuple[int, ...], steps: Preprocessing) -> tuple[Any, Any]:
+        # A classifier takes images as they are given, and says what it does not take.
+        if part.source != PRETRAINED:
+            return images, unlabeled
+        shown = Intake((shape[0], shape[1]), 3, steps, intake.values)
+        return shown.apply(images), None if unlabeled is None else shown.apply(unlabeled)
+
+    asked = TaughtRun(learner.class_weight, learner.seed, learner.n_jobs)
+    training, more = taught_images(part, (learner.images, more), view, classes, asked)
+    return replace(learner, images=training, unlabeled=more)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,17 +15,19 @@ from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.recipes.onnx_teacher import OnnxTeacher
+from visionshare.recipes.schema import TeacherPart
 from visionshare.scores import softmax
 
 __all__ = [
     "PRETRAINED",
-    "PRETRAINED_SIDE",
     "SELF",
     "PictureTeacher",
+    "TaughtRun",
     "check_source",
     "learn_pretrained",
     "probabilities_of",
     "read_teacher",
+    "taught_images",
 ]
 
 #: Larger classifiers of the same kind, learned first from the same pictures.
@@ -38,6 +40,14 @@ PRETRAINED_SIDE = 128
 _FOLDS = 5
 # Inverse strength of the ridge on weights of standardized activations.
 _STRENGTH = 1e-3
+
+
+class TaughtRun(NamedTuple):
+    """How a teacher is learned and asked."""
+
+    class_weight: Any = None
+    seed: int = 0
+    n_jobs: int = 1
 
 
 class PictureTeacher(Protocol):
@@ -104,12 +114,47 @@ def probabilities_of(
     return np.asarray(said[:, [known.index(name) for name in wanted]], np.float32)
 
 
+def taught_images(
+    part: TeacherPart,
+    labeled: tuple[ImageSet, ImageSet | None],
+    view: Callable[[tuple[int, ...], Preprocessing], tuple[Any, Any]],
+    names: Sequence[Any],
+    run: TaughtRun,
+) -> tuple[ImageSet, ImageSet | None]:
+    """Return images, and those without a class, with what a teacher says who is not learned here.
+
+    Parameters
+    ----------
+    part : TeacherPart
+    labeled : tuple of ImageSet
+        Training images, and others without a class.
+    view : callable
+        Gives both as a teacher of a shape and a preparation takes them.
+    names : sequence
+        The classes, in the order of their numbers.
+    run : TaughtRun
+    """
+    training, unlabeled = labeled
+    teacher: PictureTeacher
+    if part.source == PRETRAINED:
+        shown, others = view((PRETRAINED_SIDE, PRETRAINED_SIDE, 3), Preprocessing())
+        teacher, said = learn_pretrained(replace(training, images=np.asarray(shown)), run)
+        names = training.classes
+    else:
+        teacher = read_teacher(part.source)
+        shown, others = view(teacher.image_shape, teacher.preprocessing)
+        said = probabilities_of(teacher, shown, names, run.n_jobs)
+    training = replace(training, taught=np.asarray(said, np.float32))
+    if unlabeled is None:
+        return training, None
+    more = probabilities_of(teacher, others, names, run.n_jobs)
+    return training, replace(unlabeled, taught=more, labels=np.argmax(more, axis=1))
+
+
 # ---- frozen columns of a pretrained network
 
 
-def learn_pretrained(
-    training: ImageSet, class_weight: Any = None, seed: int = 0, n_jobs: int = 1
-) -> tuple[CompactClassifier, np.ndarray]:
+def learn_pretrained(training: ImageSet, run: TaughtRun) -> tuple[CompactClassifier, np.ndarray]:
     """Return a classifier on frozen activations, and its probabilities of its own pictures.
 
     What a classifier says of pictures that it learned from is surer than it should be: each
@@ -121,10 +166,10 @@ def learn_pretrained(
     from visionshare.generators.pretrained import PretrainedNetwork
     from visionshare.learners.class_weights import by_number
 
-    weights_of_classes = by_number(class_weight, training.classes)
+    weights_of_classes = by_number(run.class_weight, training.classes)
     images, labels = training.images, training.labels
     family = PretrainedNetwork(size=PRETRAINED_SIDE).fit(images)
-    columns = family.transform(images, None, n_jobs)
+    columns = family.transform(images, None, run.n_jobs)
     mean, scale = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-6)
     standardized = (columns - mean) / scale
 
@@ -140,7 +185,7 @@ def learn_pretrained(
     if n_folds < 2:
         accepted = "two pictures of each class or more"
         raise InputError("teacher", f"{PRETRAINED!r} with a class of {fewest}", accepted)
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=run.seed)
     for rows, others in folds.split(standardized, labels):
         scores[others] = _all_scores(learned(rows), standardized[others])
     temperature = fit_temperature(scores, labels, np.ones(len(labels)))

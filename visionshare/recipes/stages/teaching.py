@@ -17,15 +17,7 @@ from visionshare.recipes.schema import Recipe
 from visionshare.recipes.sections import section_of
 from visionshare.recipes.stages.images import RunImages, prepare_images, preprocessing_of
 from visionshare.recipes.stages.members import learn_members
-from visionshare.recipes.teachers import (
-    PRETRAINED,
-    PRETRAINED_SIDE,
-    SELF,
-    PictureTeacher,
-    learn_pretrained,
-    probabilities_of,
-    read_teacher,
-)  # fmt: skip
+from visionshare.recipes.teachers import SELF, TaughtRun, taught_images
 
 __all__ = ["joined", "larger_recipe", "told", "with_teacher"]
 
@@ -90,23 +82,17 @@ def told(run: TrainingRun, images: RunImages) -> RunImages:
     if images.stored is not None or training.images.ndim == 2:
         given = "vectors" if images.stored is None else "pictures in storage"
         raise RecipeError(f"teacher: not with {given}; it sees pictures of this machine")
-    jobs = run.jobs
-    teacher: PictureTeacher
-    if part.source == PRETRAINED:
-        seen = _seen(run, images, (PRETRAINED_SIDE, PRETRAINED_SIDE, 3), Preprocessing())
-        weights = getattr(run.recipe.learner, "class_weight", None)
-        teacher, said = learn_pretrained(seen.training, weights, run.recipe.seed, jobs)
-    else:
-        teacher = read_teacher(part.source)
-        seen = _seen(run, images, teacher.image_shape, teacher.preprocessing)
-        shown = as_rasters(seen.training.images)
-        said = probabilities_of(teacher, shown, training.classes, jobs)
-    unlabeled = images.unlabeled
-    if unlabeled is not None and seen.unlabeled is not None:
-        shown = as_rasters(seen.unlabeled.images)
-        others = probabilities_of(teacher, shown, training.classes, jobs)
-        unlabeled = replace(unlabeled, taught=others, labels=np.argmax(others, axis=1))
-    return replace(images, training=replace(training, taught=said), unlabeled=unlabeled)
+
+    def view(shape: tuple[int, ...], steps: Preprocessing) -> tuple[Any, Any]:
+        seen = _seen(run, images, shape, steps)
+        others = None if seen.unlabeled is None else as_rasters(seen.unlabeled.images)
+        return as_rasters(seen.training.images), others
+
+    weights = getattr(run.recipe.learner, "class_weight", None)
+    asked = TaughtRun(weights, run.recipe.seed, run.jobs)
+    labeled = (training, images.unlabeled)
+    training, unlabeled = taught_images(part, labeled, view, training.classes, asked)
+    return replace(images, training=training, unlabeled=unlabeled)
 
 
 def _seen(

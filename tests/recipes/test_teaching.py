@@ -175,3 +175,9 @@ def test_teachers_of_other_classes_and_other_recipes_are_refused(tmp_path, alone
     none = [*SMALL, *SELF, f"teacher.unlabeled={json.dumps(str(tmp_path / 'empty'))}"]
     with pytest.raises(visionshare.errors.DataError, match="no pictures"):
         train(load_recipe("digits", none), tmp_path / "none")
+
+
+def test_pictures_in_storage_have_no_teacher(tmp_path):
+    recipe = load_recipe("photos", [*SELF, 'data.source="s3://bucket/*.tar"'])
+    with pytest.raises(RecipeError, match="teacher: not with pictures in storage"):
+        train(recipe, tmp_path / "out")

@@ -39,7 +39,7 @@ PRETRAINED = "pretrained"
 PRETRAINED_SIDE = 128
 _FOLDS = 5
 # Inverse strength of the ridge on weights of standardized activations.
-_STRENGTH = 1e-3
+_STRENGTH = 1e-2
 
 
 class TaughtRun(NamedTuple):

@@ -200,6 +200,8 @@ def check_run(run: TrainingRun) -> None:
     if recipe.search is not None:
         raise RecipeError("search: `visionshare train` searches; it writes a recipe without it")
     if names_storage(recipe.data.source):
+        if recipe.teacher is not None:
+            raise RecipeError("teacher: not with pictures in storage; copy them to this machine")
         check_stored(recipe)
     family = read_pool(recipe.features, recipe.seed)
     family.check_parameters()

@@ -79,9 +79,8 @@ def told(run: TrainingRun, images: RunImages) -> RunImages:
     training = images.training
     if part is None or part.source == SELF or training.taught is not None:
         return images
-    if images.stored is not None or training.images.ndim == 2:
-        given = "vectors" if images.stored is None else "pictures in storage"
-        raise RecipeError(f"teacher: not with {given}; it sees pictures of this machine")
+    if training.images.ndim == 2:
+        raise RecipeError("teacher: not with vectors; it sees pictures")
 
     def view(shape: tuple[int, ...], steps: Preprocessing) -> tuple[Any, Any]:
         seen = _seen(run, images, shape, steps)

@@ -8,7 +8,7 @@ from visionshare.datasets import ImageSet
 from visionshare.errors import InputError, VisionshareError
 from visionshare.image_classifier.proposals import Data, Proposal
 from visionshare.image_classifier.structure import Structure
-from visionshare.image_classifier.trials import ProposalLearner
+from visionshare.image_classifier.trials import ProposalLearner, Trials
 from visionshare.recipes.schema import TeacherPart
 
 PROPOSAL = Proposal(Structure((), 3, 8, 2), members=2)
@@ -41,6 +41,17 @@ def test_members_share_a_teacher_who_labels_more_images(learner, bars):
     assert not np.array_equal(weights[1], weights[2])
     assert alone.macs == taught.macs == both.macs
     assert learner.recipe(PROPOSAL, 2).teacher is None
+
+
+def test_trials_of_fewer_images_learn_from_fewer_without_a_class(learner, bars):
+    more, _ = bars(50, seed=1)
+    unlabeled = ImageSet(more, np.zeros(50, np.int64), learner.images.classes, "more")
+    part = TeacherPart(source="self")
+    trials = Trials(learner, learner.images).taught(part, unlabeled)
+    assert trials.learner.counted.n == 110
+    assert trials.fewer(100) is trials
+    assert trials.fewer(20).learner.counted.n == 40
+    assert trials.fewer(56).learner.counted.n == 106
 
 
 def test_a_file_teaches_and_is_named_in_the_recipe(tmp_path, fitted, pictures, bars):

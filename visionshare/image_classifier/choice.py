@@ -94,10 +94,10 @@ def choose(
     if budget.flash is not None:
         _check_whole(settings, training.images)
     learner = replace(learner, max_flash=budget.flash)
-    # A teacher of the same kinds is learned when the kind is known: trials learn without it.
     if learner.teacher is not None:
         # What is chosen from pools has a loss of labels alone.
         settings = replace(settings, n_greedy=0)
+    # A teacher of the same kinds is learned when the kind is known: trials learn without it.
     waits = learner.teacher is not None and learner.teacher.source == SELF
     # 1) images to learn from, and others to compare by
     limits = (settings.n_learning_longer, settings.n_compared)
@@ -134,11 +134,10 @@ def choose(
     if waits:
         calibrating = calibrating.taught(learner.teacher, learner.unlabeled)
     if settings.seconds is not None and has_structure:
-        n_unlabeled = learner.counted.n - data.n
-        seen = float(data.n + n_unlabeled + calibrates * (calibrating.n + n_unlabeled))
+        seen = float(learner.counted.n + calibrates * calibrating.learner.counted.n)
         if waits:
             seen *= _times_of_teaching(learner)
-        epochs = _affordable(best, state, seen / state.trials.n)
+        epochs = _affordable(best, state, seen / state.trials.learner.counted.n)
     if calibrates:
         # The longer a classifier learns, the surer it is: a short trial says too little of it.
         (calibrated,) = calibrating.run([best.proposal], epochs)

@@ -304,14 +304,19 @@ class Trials:
         return len(self.learner.images)
 
     def fewer(self, most: int) -> Trials:
-        """Return trials on so many of the learning images at most, compared on the same images."""
-        if most >= self.n:
+        """Return trials on so many of the images at most, compared on the same ones."""
+        learner = self.learner
+        unlabeled = learner.unlabeled
+        if unlabeled is not None and len(unlabeled) > most:
+            rows = np.linspace(0, len(unlabeled) - 1, most).astype(np.int64)
+            learner = replace(learner, unlabeled=unlabeled.subset(rows))
+        if self.n > most:
+            mask = stratified_mask(learner.images.labels, most / self.n, learner.seed)
+            images = learner.images.subset(np.flatnonzero(mask))
+            data = replace(learner.data, n=len(images))
+            learner = replace(learner, data=data, images=images)
+        if learner is self.learner:
             return self
-        images = self.learner.images
-        mask = stratified_mask(images.labels, most / self.n, self.learner.seed)
-        part = images.subset(np.flatnonzero(mask))
-        data = replace(self.learner.data, n=len(part))
-        learner = replace(self.learner, data=data, images=part)
         return Trials(learner, self.held_out, self._client, self.kept)
 
     def taught(self, teacher: TeacherPart | None, unlabeled: ImageSet | None) -> Trials:

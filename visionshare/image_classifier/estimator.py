@@ -93,7 +93,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     teacher : {"self", "pretrained"} or path-like, optional
         Who else says what the images show: the classifier learns these probabilities beside the
         labels. "self": the mean of three classifiers with twice the templates of each layer, which
-        are learned first from the same images. "pretrained": a logistic regression on frozen
+        are learned first from the same images. "pretrained": a ridge regression on frozen
         activations of EfficientNet-Lite0 (the extra ``visionshare[pretrained]``). Or the file of a
         classifier or of a model in ONNX, of the same classes.
     reject : float, optional

@@ -13,10 +13,9 @@ from visionshare.class_labels import quoted
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.errors import InputError
-from visionshare.learners.calibration import fit_temperature
+from visionshare.generators.pretrained.network import kept_activations
 from visionshare.recipes.onnx_teacher import OnnxTeacher
 from visionshare.recipes.schema import TeacherPart
-from visionshare.scores import softmax
 
 __all__ = [
     "PRETRAINED",
@@ -32,14 +31,11 @@ __all__ = [
 
 #: Larger classifiers of the same kind, learned first from the same pictures.
 SELF = "self"
-#: A logistic regression on the activations of EfficientNet-Lite0.
+#: A ridge regression on the activations of EfficientNet-Lite0.
 PRETRAINED = "pretrained"
 
 #: Side at which EfficientNet-Lite0 sees the pictures.
 PRETRAINED_SIDE = 128
-_FOLDS = 5
-# Inverse strength of the ridge on weights of standardized activations.
-_STRENGTH = 1e-2
 
 
 class TaughtRun(NamedTuple):
@@ -136,15 +132,15 @@ def taught_images(
     """
     training, unlabeled = labeled
     teacher: PictureTeacher
-    if part.source == PRETRAINED:
-        shown, others = view((PRETRAINED_SIDE, PRETRAINED_SIDE, 3), Preprocessing())
-        teacher, said = learn_pretrained(replace(training, images=np.asarray(shown)), run)
-        names = training.classes
-    else:
-        teacher = read_teacher(part.source)
-        shown, others = view(teacher.image_shape, teacher.preprocessing)
-        said = probabilities_of(teacher, shown, names, run.n_jobs)
-    training = replace(training, taught=np.asarray(said, np.float32))
+    with kept_activations():
+        if part.source == PRETRAINED:
+            shown, others = view((PRETRAINED_SIDE, PRETRAINED_SIDE, 3), Preprocessing())
+            teacher = learn_pretrained(replace(training, images=np.asarray(shown)), run)
+            names = training.classes
+        else:
+            teacher = read_teacher(part.source)
+            shown, others = view(teacher.image_shape, teacher.preprocessing)
+        training = replace(training, taught=probabilities_of(teacher, shown, names, run.n_jobs))
     if unlabeled is None:
         return training, None
     more = probabilities_of(teacher, others, names, run.n_jobs)
@@ -154,56 +150,16 @@ def taught_images(
 # ---- frozen columns of a pretrained network
 
 
-def learn_pretrained(training: ImageSet, run: TaughtRun) -> tuple[CompactClassifier, np.ndarray]:
-    """Return a classifier on frozen activations, and its probabilities of its own pictures.
-
-    What a classifier says of pictures that it learned from is surer than it should be: each
-    picture's probabilities are those of one that learned from the other folds.
-    """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
-
+def learn_pretrained(training: ImageSet, run: TaughtRun) -> CompactClassifier:
+    """Return a ridge regression on frozen activations, calibrated on pictures that it left out."""
+    from visionshare.columns import ArrayColumns
     from visionshare.generators.pretrained import PretrainedNetwork
+    from visionshare.learners import DenseClassifier
     from visionshare.learners.class_weights import by_number
 
-    weights_of_classes = by_number(run.class_weight, training.classes)
-    images, labels = training.images, training.labels
-    family = PretrainedNetwork(size=PRETRAINED_SIDE).fit(images)
-    columns = family.transform(images, None, run.n_jobs)
-    mean, scale = columns.mean(axis=0), np.maximum(columns.std(axis=0), 1e-6)
-    standardized = (columns - mean) / scale
-
-    def learned(rows: np.ndarray) -> LogisticRegression:
-        model = LogisticRegression(C=_STRENGTH, max_iter=500, class_weight=weights_of_classes)
-        return model.fit(standardized[rows], labels[rows])
-
-    # 1) scores of each picture by those who did not see it
-    k = len(training.classes)
-    scores = np.zeros((len(labels), k), np.float32)
-    fewest = int(np.bincount(labels, minlength=k).min())
-    n_folds = min(_FOLDS, fewest)
-    if n_folds < 2:
-        accepted = "two pictures of each class or more"
-        raise InputError("teacher", f"{PRETRAINED!r} with a class of {fewest}", accepted)
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=run.seed)
-    for rows, others in folds.split(standardized, labels):
-        scores[others] = _all_scores(learned(rows), standardized[others])
-    temperature = fit_temperature(scores, labels, np.ones(len(labels)))
-    # 2) one of all pictures
-    model = learned(np.arange(len(labels)))
-    weights = model.coef_
-    intercept = model.intercept_
-    if len(weights) == 1:
-        weights = np.concatenate([-weights, weights]) / 2
-        intercept = np.concatenate([-intercept, intercept]) / 2
-    weights = weights / scale
-    classifier = CompactClassifier(
-        family, weights, intercept - weights @ mean, np.asarray(training.classes)
-    )
-    return replace(classifier, temperature=temperature), softmax(scores, temperature)
-
-
-def _all_scores(model: Any, columns: np.ndarray) -> np.ndarray:
-    """Return a score of each class, also where there are two."""
-    scores = model.decision_function(columns)
-    return np.stack([-scores, scores], axis=1) / 2 if scores.ndim == 1 else scores
+    family = PretrainedNetwork(size=PRETRAINED_SIDE, power=0.5).fit(training.images)
+    columns = ArrayColumns.from_family(family, training.images, "float32", run.n_jobs)
+    weights = by_number(run.class_weight, training.classes)
+    learner = DenseClassifier(class_weight=weights, n_jobs=run.n_jobs)
+    learner.fit(columns, training.labels)
+    return learner.to_classifier(family, dict(enumerate(training.classes)))

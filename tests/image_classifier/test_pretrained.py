@@ -139,6 +139,29 @@ def test_a_recipe_says_the_size_that_it_saw(tmp_path, folder, network_file):
     assert result.classifier.image_shape == (24, 24, 3)
 
 
+class _Stopped(Exception):
+    """A search that was stopped."""
+
+
+def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, folder, network_file):
+    def stop(trial):
+        if isinstance(trial.proposal.features, Dense):
+            raise _Stopped
+
+    base = recipe_for_pictures(str(folder), PictureOptions(size=(9, 9), color=True)).recipe
+    network = Network(str(network_file), FREE)
+    whole = search_recipe(base, tmp_path / "whole", Budget(20_000), QUICK, network=network)
+    out = tmp_path / "out"
+    stopping = SearchSettings(features="pixels", tried=stop)
+    with pytest.raises(_Stopped):
+        search_recipe(base, out, Budget(20_000), stopping, network=network)
+    kept = list((out / "trials").glob("*.safetensors"))
+    assert len(kept) == 2
+    again = search_recipe(base, out, Budget(20_000), QUICK, resume=True, network=network)
+    np.testing.assert_array_equal(again.choice.best.doubts, whole.choice.best.doubts)
+    assert again.recipe == whole.recipe
+
+
 def test_the_command_refuses_a_file_that_is_no_network(folder, capsys):
     assert main(["train", str(folder), "--pretrained", "none.onnx"]) == 2
     assert "network: got" in capsys.readouterr().err

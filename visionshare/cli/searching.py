@@ -94,7 +94,8 @@ def chosen_recipe(
     )
 
     limits = Budget.of(budget)
-    if network == "auto" and budget is None and not is_installed():
+    is_color = base.data.mode == "color"
+    if network == "auto" and budget is None and is_color and not is_installed():
         say(f"hint         {HINT}")
     kept = kept_recipe(base, out, limits) if resume else None
     if kept is not None:

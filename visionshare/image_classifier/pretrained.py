@@ -45,6 +45,10 @@ _SIDE = 128
 # A network of larger pictures takes three times as long: for pictures that are as large, and few.
 _LARGE_SIDE = 224
 _FEW_LARGE = 3000
+# Of a picture and its copies, before it is known; on the safe side.
+_SECONDS = 0.02
+# Standard errors of a difference that leave no doubt.
+_CLEAR = 3.0
 # Smaller pictures show too little of a thing.
 _LEAST_SIDE = 16
 
@@ -198,7 +202,7 @@ def try_pretrained(
         return None
     learning = _fewer(parts, state.settings.n_learning, own.seed)
     # 1) do features of a sample pay?
-    per_picture = 0.0
+    per_picture = _SECONDS
     if len(learning.learning) > 2 * transfer.n_sample:
         sample = _fewer(learning, transfer.n_sample, own.seed)
         found = _compared(state, transfer, own, sample)
@@ -267,16 +271,21 @@ def _best_of(
         return None
     # Few held-out images say little: others are held out too, each time a quarter.
     doubts = [[trial.doubts for trial in (best, *found)]]
-    if len(parts.learning) <= transfer.n_few and not parts.validates:
+    is_clear = _in_errors(best.doubts, found[0].doubts) > _CLEAR
+    if len(parts.learning) <= transfer.n_few and not parts.validates and not is_clear:
         doubts += _other_folds(state, transfer, own, [best, *found])
     columns = [np.concatenate(each) for each in zip(*doubts, strict=True)]
     winner, ahead = best, columns[0]
     for trial, own_doubts in zip(found, columns[1:], strict=True):
-        less = ahead - own_doubts
-        margin = state.settings.likely * float(less.std()) / np.sqrt(len(less))
-        if float(less.mean()) > margin:
+        if _in_errors(ahead, own_doubts) > state.settings.likely:
             winner, ahead = trial, own_doubts
     return None if winner is best else winner
+
+
+def _in_errors(doubts: np.ndarray, fewer: np.ndarray) -> float:
+    """Return by how many standard errors of the paired difference doubts are fewer."""
+    less = doubts - fewer
+    return float(less.mean()) / max(1e-12, float(less.std()) / float(np.sqrt(len(less))))
 
 
 def _other_folds(

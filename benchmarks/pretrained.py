@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,7 +35,11 @@ __all__ = ["METHODS", "main", "measured", "summary"]
 
 SIDE = 128
 _HELD_OUT = 0.3
+_POWER = 0.5
 SIZES: tuple[int | None, ...] = (5, 20, 100, None)
+
+
+Predictor: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 class Photographs:
@@ -68,30 +73,41 @@ class Photographs:
         return self._tables["histograms"]
 
 
-def _ours(pretrained: bool | str) -> Callable[[Photographs, np.ndarray, np.ndarray], np.ndarray]:
-    """Return what searches with or without the network, and classifies."""
+#: Learns from some pictures, by their rows; what it returns tells the classes of others.
+Method: TypeAlias = Callable[[Photographs, np.ndarray], Predictor]
 
-    def predict(pictures: Photographs, learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+
+def _ours(pretrained: bool | str) -> Method:
+    """Return what searches with or without the network."""
+
+    def learned(pictures: Photographs, learning: np.ndarray) -> Predictor:
         images = pictures.images
         model = ImageClassifier(pretrained=pretrained, n_jobs=1)
         model.fit(images.images[learning], images.labels[learning])
-        return model.predict(images.images[testing])
+        return lambda testing: model.predict(images.images[testing])
 
-    return predict
+    return learned
 
 
-def _all_features(pictures: Photographs, learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+def _all_features(pictures: Photographs, learning: np.ndarray) -> Predictor:
     """Learn what the search proposes for the network alone, without the search."""
     part = pictures.images.subset(learning)
     data = Data.of(part)
-    transfer = Transfer({"size": SIDE, "power": 0.5}, Budget(None), lambda rows, _: rows)
+    transfer = Transfer({"size": SIDE, "power": _POWER}, Budget(None), lambda rows, _: rows)
     recipe = next(transfer.proposals(data)).recipe(data, epochs=0)
     classifier = train_images(recipe, part)
-    scores = classifier.decision_function(pictures.images.images[testing])
-    return np.argmax(scores, axis=1)
+    family: Any = classifier.family
+
+    def predicted(testing: np.ndarray) -> np.ndarray:
+        # What the classifier computes, of activations that are there already.
+        rows = pictures.activations()[testing][:, family.ids_]
+        rooted = np.copysign(np.abs(rows) ** _POWER, rows)
+        return np.asarray(np.argmax(rooted @ classifier.weights.T + classifier.intercept, axis=1))
+
+    return predicted
 
 
-def _logistic(pictures: Photographs, learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+def _logistic(pictures: Photographs, learning: np.ndarray) -> Predictor:
     """Logistic regression of scikit-learn on standardized activations, C by cross-validation."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -103,18 +119,19 @@ def _logistic(pictures: Photographs, learning: np.ndarray, testing: np.ndarray) 
     steps = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500, tol=1e-3))
     rows, labels = pictures.activations(), pictures.images.labels
     model = GridSearchCV(steps, strengths, cv=folds).fit(rows[learning], labels[learning])
-    return np.asarray(model.predict(rows[testing]))
+    return lambda testing: np.asarray(model.predict(rows[testing]))
 
 
-def _histograms(pictures: Photographs, learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+def _histograms(pictures: Photographs, learning: np.ndarray) -> Predictor:
     """A Gaussian support vector machine on histograms of oriented gradients."""
     from sklearn.svm import SVC
 
     rows, labels = pictures.histograms(), pictures.images.labels
-    return np.asarray(SVC(C=10.0).fit(rows[learning], labels[learning]).predict(rows[testing]))
+    model = SVC(C=10.0).fit(rows[learning], labels[learning])
+    return lambda testing: np.asarray(model.predict(rows[testing]))
 
 
-METHODS: dict[str, Callable[[Photographs, np.ndarray, np.ndarray], np.ndarray]] = {
+METHODS: dict[str, Method] = {
     "HOG + SVM": _histograms,
     "logistic regression on activations": _logistic,
     "all activations, without the search": _all_features,
@@ -124,7 +141,7 @@ METHODS: dict[str, Callable[[Photographs, np.ndarray, np.ndarray], np.ndarray]] 
 
 
 def measured(pictures: Photographs, method: str, size: int | None, draw: int) -> dict[str, float]:
-    """Return the test error of a method, and the seconds of this processor that it took."""
+    """Return the test error of a method, and the seconds of this processor that it learned."""
     labels = pictures.images.labels
     tests = stratified_mask(labels, _HELD_OUT, draw)
     learning = np.flatnonzero(~tests)
@@ -133,9 +150,10 @@ def measured(pictures: Photographs, method: str, size: int | None, draw: int) ->
         learning = learning[sample_per_class(labels[learning], size, rng)]
     testing = np.flatnonzero(tests)
     begun = time.process_time()
-    predicted = METHODS[method](pictures, learning, testing)
+    predict = METHODS[method](pictures, learning)
     seconds = time.process_time() - begun
-    return {"error": float(np.mean(predicted != labels[testing])), "seconds": round(seconds, 1)}
+    error = float(np.mean(predict(testing) != labels[testing]))
+    return {"error": error, "seconds": round(seconds, 1)}
 
 
 def summary(figures: dict[str, dict[str, float]]) -> str:

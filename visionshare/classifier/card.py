@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["model_card"]
-
 # Classes that a card names at most.
 _NAMED = 40
 

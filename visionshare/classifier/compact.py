@@ -31,8 +31,6 @@ from visionshare.generators.layer_summary import LayerSummary
 from visionshare.machine.progress import track
 from visionshare.scores import finite_scores, predict_labels, softmax
 
-__all__ = ["CompactClassifier", "load"]
-
 _BATCH = 4096
 # Of classifiers whose training is unknown: the features see numbers as they are.
 _UNKNOWN = TrainingValues(0.0, 0.0, "bytes", "numbers")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
     from visionshare.generators.base import FeatureFamily
 
-__all__ = ["EarlyExit", "ExitFigures", "ExitStage"]
-
 _BATCH = 4096
 
 

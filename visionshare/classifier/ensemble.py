@@ -13,8 +13,6 @@ from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import InputError
 from visionshare.generators.union import UnionOfFamilies
 
-__all__ = ["averaged"]
-
 
 def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     """Return one classifier whose scores are the mean of those of several, at the cost of all.

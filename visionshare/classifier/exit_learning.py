@@ -17,8 +17,6 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["check_exit_options", "exit_rule_of_values", "learn_exit_rule"]
-
 # Rounds that are tried: early ones are dense, later ones sparse.
 _CANDIDATES = 24
 # Sweeps over the margins of all rounds, and steps of the bisection of the price of an error.

@@ -11,8 +11,6 @@ import numpy as np
 from visionshare.class_labels import numbers_of
 from visionshare.errors import InputError
 
-__all__ = ["ExitRule", "check_rule", "score_margins", "true_numbers"]
-
 
 @dataclass(frozen=True)
 class ExitRule:

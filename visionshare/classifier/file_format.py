@@ -25,8 +25,6 @@ from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
 from visionshare.generators.former import current_names
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"]
-
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
 VERSIONS = (1, 2)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["PathStep"]
-
 
 @dataclass(frozen=True)
 class PathStep:

@@ -18,8 +18,6 @@ from visionshare.generators.layers.tuning import ByteNetwork, check_quantizable
 from visionshare.generators.union.family import UnionOfFamilies
 from visionshare.machine.resources import single_threaded_blas
 
-__all__ = ["can_be_quantized", "quantize"]
-
 _MOST_IMAGES = 1000
 # Of the features' mean variance: how near weights stay to those of floats.
 _RIDGE = 0.01

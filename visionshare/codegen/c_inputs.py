@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["input_tables"]
-
 
 def input_tables(
     offset: np.ndarray, scale: np.ndarray, inputs: np.ndarray, from_bytes: bool

@@ -11,8 +11,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["check_identifier", "integer_type", "number", "quoted", "table"]
-
 _WIDTH = 96
 _INDENT = "    "
 # Longer text literals are beyond what C99 promises to accept.

@@ -14,8 +14,6 @@ from visionshare.codegen.c_text import check_identifier, table
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 
-__all__ = ["QUANTIZATIONS", "Unit", "WorkArray", "Writer", "aligned"]
-
 # Bits of the tables, by the name of the variant.
 QUANTIZATIONS = {"none": None, "int4": 4, "int8": 8, "int16": 16}
 _DEEPEST = 16

@@ -10,8 +10,6 @@ import numpy as np
 
 from visionshare.errors import ExportError, InputError
 
-__all__ = ["Graph", "require_onnx"]
-
 # Protocol buffers end at 2 GiB.
 _LARGEST = 2**31 - 2**24
 _DEEPEST = 16

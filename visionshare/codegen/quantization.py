@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.codegen.c_text import integer_type
 
-__all__ = ["Quantized", "StoredRows", "quantize_clipped", "quantize_rows", "stored_rows"]
-
 # Parts of the largest value of a row that become the largest integer.
 _CLIPS = np.linspace(0.25, 1, 31)
 

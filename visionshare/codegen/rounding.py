@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.codegen.quantization import Quantized, quantize_clipped
 
-__all__ = ["round_by_moments", "round_on_examples"]
-
 # Columns that make good for each other: a matrix of them squared is held a few times.
 _TOGETHER = 4096
 # Columns whose errors are passed on together.

@@ -11,8 +11,6 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from visionshare.codegen.c_text import number, quoted, table
 
-__all__ = ["render_file"]
-
 
 @cache
 def _environment() -> Environment:

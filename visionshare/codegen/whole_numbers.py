@@ -12,15 +12,6 @@ from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import Unit, WorkArray, Writer
 from visionshare.codegen.quantization import quantize_rows
 
-__all__ = [
-    "ClassScales",
-    "WholeFeatures",
-    "WholeScores",
-    "class_scales",
-    "units_in_use",
-    "weighted_scores",
-]
-
 # Scores are within it, so that two can be subtracted.
 _LARGEST_SCORE = 2**29
 # Multipliers of classes have so many bits: what is left of a rounding is far below a weight's.

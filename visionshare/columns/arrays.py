@@ -12,8 +12,6 @@ from visionshare.errors import InputError
 from visionshare.machine.progress import track
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["ArrayColumns", "sampled"]
-
 _DTYPES = ("float16", "float32", "float64")
 # Of columns that a family evaluates at a time.
 _BATCH_BYTES = 64 << 20

@@ -15,8 +15,6 @@ from visionshare.errors import InputError
 from visionshare.files.fingerprints import array_fingerprint
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["Columns", "Span", "check_ids"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["correlate", "correlate_sparse", "gather", "moments", "moments_sparse", "pick"]
-
 _COLUMNS = 32
 _ROWS = 1024
 # A half's exponent is 112 less than a single's: moving the bits scales by 2^-112, exactly.

@@ -10,10 +10,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.errors.ranges import check_range
 
-__all__ = [
-    "SCALINGS", "Moments", "chosen_scaling", "column_moments", "example_weights", "flat_noise",
-]  # fmt: skip
-
 SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 # What kernels make of float16's infinity; its values that are no numbers lie above.
 _HALF_INFINITY = 65536.0

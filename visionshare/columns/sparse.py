@@ -11,8 +11,6 @@ from visionshare.columns.base import Columns, Span
 from visionshare.errors import InputError
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["SparseColumns"]
-
 # Of columns that are written out with their zeros at a time.
 _BATCH_BYTES = 64 << 20
 

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Totals"]
-
 T = TypeVar("T")
 
 

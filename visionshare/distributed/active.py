@@ -15,8 +15,6 @@ from visionshare.distributed.host import THREADS
 from visionshare.losses import Loss
 from visionshare.solvers import ActiveSet
 
-__all__ = ["PartitionedActive"]
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from visionshare.columns import ArrayColumns, Columns
 
-__all__ = ["ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "bounds_of", "partition_bounds"]
-
 # Of a process's bound: what a partition on disk may hold in memory.
 _OF_STORE = 8
 # So many partitions, where nobody says another number; more where each would have more rows.

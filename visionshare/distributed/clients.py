@@ -8,8 +8,6 @@ from typing import Any
 
 from visionshare.errors import ClusterError, InputError
 
-__all__ = ["check_cluster", "cluster_client"]
-
 # So long after a worker was lost Dask looks whether it is back, and otherwise takes its nanny away
 # for good. After the usual 15 seconds the look may fall into another restart.
 _LOST = {"distributed.deploy.lost-worker-timeout": "10000 hours"}

@@ -15,8 +15,6 @@ from visionshare.distributed.sums import Node
 from visionshare.distributed.worker_parts import Patience, WorkerParts
 from visionshare.errors import ClusterError
 
-__all__ = ["ClusterEngine"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -26,8 +26,6 @@ from visionshare.distributed.worker_parts import Patience
 from visionshare.errors import InputError
 from visionshare.machine.resources import parse_size
 
-__all__ = ["DistributedColumns", "PartitionedColumns"]
-
 T = TypeVar("T")
 
 

@@ -20,8 +20,6 @@ from visionshare.distributed.host import CHANGE, DATA, ROWS, Host, PerPart, Requ
 from visionshare.distributed.sums import JOINS, Node, root
 from visionshare.errors import InputError
 
-__all__ = ["Engine", "LocalEngine", "PartitionedRows", "Record", "staying", "summed"]
-
 
 class Record:
     """A request, what it was made from, and what has changed its result since."""

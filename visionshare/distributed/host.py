@@ -15,8 +15,6 @@ from visionshare.distributed.blocks import Block, ColumnSettings
 from visionshare.distributed.sums import JOINS, Node, joined
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["CHANGE", "DATA", "ROWS", "THREADS", "Host", "Missing", "PerPart", "Request", "Slot"]
-
 # Kinds of requests besides the names of joins: keep the result, or keep none.
 ROWS = "rows"
 CHANGE = "change"

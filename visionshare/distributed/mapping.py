@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 from visionshare.distributed.worker_parts import Patience, awaited, workers_of
 from visionshare.errors import ClusterError, DataError
 
-__all__ = ["ClusterMap"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -19,8 +19,6 @@ from visionshare.distributed.blocks import (
 )
 from visionshare.errors import InputError
 
-__all__ = ["DelayedBlock", "blocks_of", "current_client"]
-
 
 @dataclass(frozen=True)
 class DelayedBlock:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["JOINS", "Node", "joined", "root", "tree_sum"]
-
 Node = tuple[int, int]
 
 

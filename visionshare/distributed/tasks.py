@@ -14,8 +14,6 @@ from visionshare.distributed.host import THREADS
 from visionshare.errors import InputError
 from visionshare.solvers import TaskProblem, TaskTargets, TaskWeights
 
-__all__ = ["PartitionedTasks"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["warm", "warm_workers"]
-
 _NAME = "visionshare-kernels"
 
 

@@ -11,8 +11,6 @@ from visionshare.distributed.blocks import Block, ColumnSettings
 from visionshare.distributed.host import Host, Missing
 from visionshare.errors import ClusterError
 
-__all__ = ["Patience", "WorkerParts", "awaited", "connected", "tells_of_loss", "workers_of"]
-
 
 @dataclass(frozen=True)
 class Patience:

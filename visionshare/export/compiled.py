@@ -15,8 +15,6 @@ from visionshare.export.c.program import CProgram, c_program
 from visionshare.export.library_cache import cached_library
 from visionshare.scores import predict_labels, softmax
 
-__all__ = ["CompiledClassifier", "compile_classifier"]
-
 _DTYPES = {"uint8": np.uint8, "float32": np.float32}
 
 

@@ -16,8 +16,6 @@ from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_m
 from visionshare.machine.resources import cache_folder
 from visionshare.machine.system import belongs_to_others, replace, shared_library, user_label
 
-__all__ = ["cached_library", "compiled_library", "library_folder"]
-
 
 def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None = None) -> Path:
     """Return the shared library of a program, compiled unless the cache has it."""

@@ -14,8 +14,6 @@ from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram
 from visionshare.export.library_cache import compiled_library
 
-__all__ = ["CompiledPreparation", "check_preparation", "frame_of_noise"]
-
 # Frames of the self-test in each format; sides of their parts at most.
 _CHECKED = 8
 _SIDE = 90

@@ -13,11 +13,6 @@ from typing import NamedTuple
 
 from visionshare.errors import ExportError
 
-__all__ = [
-    "FLAGS", "ObjectSize", "compiler", "run_command", "run_compiler", "section_sizes",
-    "target_macros",
-]  # fmt: skip
-
 # -std=c99 alone forbids fused multiply-adds.
 FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
 _SECONDS = 300

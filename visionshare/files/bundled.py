@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["LISTED_PIPELINES", "bundled", "bundled_classifiers"]
-
 #: Where an error without a nearer hint sends its reader.
 LISTED_PIPELINES = "`visionshare list` lists the pipelines"
 

@@ -21,18 +21,6 @@ from visionshare.machine.system import (
     sync_tree,
 )  # fmt: skip
 
-__all__ = [
-    "is_partial",
-    "make_folder",
-    "move_into_place",
-    "new_folder",
-    "remove_folder",
-    "replace_file",
-    "storage_errors",
-    "write_bytes",
-    "write_text",
-]
-
 # What the system says where a write cannot be done, whatever is written.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_WRITES = {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENAMETOOLONG}

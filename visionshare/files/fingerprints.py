@@ -10,16 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "IMAGE_BLOCK",
-    "array_fingerprint",
-    "content_digest",
-    "file_digest",
-    "images_fingerprint",
-    "joined_fingerprint",
-    "spec_fingerprint",
-]
-
 IMAGE_BLOCK = 256
 
 

@@ -12,11 +12,6 @@ from typing import IO, Any
 
 from visionshare.errors import DataError, InputError, StorageError, VisionshareError
 
-__all__ = [
-    "RetriedFile", "check_takes_results", "file_size", "is_url", "matching_files", "object_names",
-    "open_file", "put_file", "read_object", "remove_object",
-]  # fmt: skip
-
 # Storage that fails is asked again after so many seconds, then the error is the user's.
 _PAUSES = (0.5, 2.0, 8.0)
 # Bytes that are fetched together: pictures of a tar are read one after the other.

@@ -20,8 +20,6 @@ from visionshare.errors.names import nothing_named
 from visionshare.files.durable import write_bytes
 from visionshare.files.fingerprints import spec_fingerprint
 
-__all__ = ["read_tensor_file", "tensor_file_format", "write_tensor_file"]
-
 _KEY = "visionshare"
 _CHECKSUM = "sha256"
 _DTYPES: dict[str, np.dtype[Any]] = {

@@ -11,8 +11,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["parse_toml", "read_toml_file"]
-
 _MAX_BYTES = 1 << 17
 # A key of thousands of parts is compared with each of its beginnings.
 _MAX_DOTS = 500

@@ -25,15 +25,6 @@ from visionshare.files.storage import (
 )
 from visionshare.machine.progress import stage
 
-__all__ = [
-    "COMPLETE",
-    "UPLOAD",
-    "Destination",
-    "local_place",
-    "remove_empty_folders",
-    "uploaded_file",
-]
-
 COMPLETE = "complete.json"
 UPLOAD = "upload.json"
 

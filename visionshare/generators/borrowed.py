@@ -8,8 +8,6 @@ from llvmlite import ir
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = ["borrowed"]
-
 
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:

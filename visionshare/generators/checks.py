@@ -15,21 +15,6 @@ from visionshare.errors.ranges import check_range, peak_of
 from visionshare.machine.memory import memory_room
 from visionshare.machine.resources import size_text
 
-__all__ = [
-    "Ids",
-    "check_choice",
-    "check_dtype",
-    "check_feature",
-    "check_features",
-    "check_flag",
-    "check_fraction",
-    "check_images",
-    "check_memory",
-    "check_positive",
-    "check_whole",
-    "checked_images",
-]
-
 # Largest absolute values of images: sums of their squares are numbers of float32.
 _IMAGE_LIMITS = (1e-15, 1e15)
 # Of examples that are vectors, whose values are compared or scaled one by one: all of float32.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Ascent", "Score", "climb_by_differences"]
-
 #: Scores of parameters (n, p): how much each feature, or group, promises, (n,).
 Score = Callable[[np.ndarray], np.ndarray]
 

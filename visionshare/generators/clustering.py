@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.machine.progress import stage
 
-__all__ = ["cluster_centers"]
-
 _BATCH = 4096
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.generators.inputs import raster_shape
 
-__all__ = ["WORKING_BYTES", "ComputedImages", "image_batches"]
-
 #: What an evaluation holds at a time beside its images and its result, about.
 WORKING_BYTES = 128 << 20
 # Images of a batch at least: kernels work on so many together.

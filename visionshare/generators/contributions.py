@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.generators.pictures import Field
 
-__all__ = ["Contributions", "clipped_boxes", "pixel_boxes", "seen_boxes", "whole_boxes"]
-
 
 @dataclass(frozen=True)
 class Contributions:

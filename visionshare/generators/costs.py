@@ -10,8 +10,6 @@ import numpy as np
 
 from visionshare.generators.checks import Ids, check_features
 
-__all__ = ["Costs", "held_bytes"]
-
 
 def held_bytes(family: Any) -> int:
     """Return the bytes of a fitted family's arrays, and of what files only name."""

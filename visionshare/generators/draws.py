@@ -12,8 +12,6 @@ from visionshare.files.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
 
-__all__ = ["Draws"]
-
 
 class Draws:
     """What ``rounds`` rounds of ``n`` random draws each would give."""

@@ -11,8 +11,6 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.generators.former import current_names
 from visionshare.generators.registry import family_from_state
 
-__all__ = ["FORMAT", "read_family", "write_family"]
-
 FORMAT = "visionshare-features"
 _VERSION = 1
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["current_names"]
-
 _KEYS = {"centre": "center", "centres": "centers"}
 _VALUES = {("family", "straightened"): "deslanted", ("fit", "centre"): "center"}
 

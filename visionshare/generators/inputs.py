@@ -6,17 +6,6 @@ import numpy as np
 
 from visionshare.generators.checks import check_choice
 
-__all__ = [
-    "as_lines",
-    "check_scaling",
-    "fit_scaling",
-    "flattened",
-    "pixel_position",
-    "raster_shape",
-    "rows_of",
-]
-
-
 # Inputs whose scaling is fitted together: of so many bytes, and so many at least.
 _SCALING_BYTES = 32 << 20
 _LEAST_INPUTS = 16

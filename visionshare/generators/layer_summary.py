@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LayerSummary", "n_floats"]
-
 
 @dataclass(frozen=True)
 class LayerSummary:

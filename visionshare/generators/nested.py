@@ -12,8 +12,6 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
 from visionshare.generators.states import check_image_shape
 
-__all__ = ["DEEPEST", "check_depth", "parts_from_state", "parts_to_state"]
-
 DEEPEST = 8
 
 

@@ -10,8 +10,6 @@ import copy
 import inspect
 from typing import Any, TypeVar
 
-__all__ = ["Parameters", "unfitted_copy"]
-
 Some = TypeVar("Some", bound="Parameters")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.computed import WORKING_BYTES
 
-__all__ = ["PATCHES_AT_ONCE", "check_contrast", "drawn_patches"]
-
 # Patches whose images are padded together.
 PATCHES_AT_ONCE = 8192
 

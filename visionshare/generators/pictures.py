@@ -13,8 +13,6 @@ import numpy as np
 
 from visionshare.generators.checks import check_images
 
-__all__ = ["SHOWN", "Field", "Panel", "Pictures", "Row", "Sample", "Stack", "Tile", "template_tile"]
-
 # Templates or features on a panel, at most.
 SHOWN = 30
 

@@ -21,13 +21,6 @@ from visionshare.errors import InputError
 from visionshare.errors.names import choices
 from visionshare.generators.base import FeatureFamily
 
-__all__ = [
-    "FAMILIES",
-    "family_class",
-    "family_from_state",
-    "family_names",
-]
-
 FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors.family:KernelAnchors",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",

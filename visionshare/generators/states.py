@@ -10,8 +10,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 
-__all__ = ["check_floats", "check_image_shape", "check_state", "family_state", "unfitted"]
-
 Family = TypeVar("Family", bound=FeatureFamily)
 _VERSION = 1
 _LARGEST_SIDE = 65536

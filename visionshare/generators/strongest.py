@@ -9,13 +9,6 @@ import numpy as np
 
 from visionshare.generators.pictures import Panel, Row, Sample, Tile
 
-__all__ = [
-    "Strongest",
-    "strongest_caption",
-    "strongest_rows",
-    "without_silent",
-]
-
 # Parts of images in a mean, and those that are shown alone.
 _IN_MEAN = 25
 _ALONE = 2

@@ -10,8 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["QuantizableTunable", "Tunable", "TunableOnMaps", "both_gradients"]
-
 
 class Tunable(Protocol):
     """Chosen features as a function of parameters, for learners that move them."""

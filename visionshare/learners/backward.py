@@ -15,8 +15,6 @@ from visionshare.penalties import Penalty
 from visionshare.search import Pool
 from visionshare.solvers import ActiveSet
 
-__all__ = ["backward_steps", "nested_path", "removals"]
-
 # Examples that estimate the curvature: the order of removal costs needs no more digits.
 _SAMPLE = 32768
 

@@ -65,8 +65,6 @@ from visionshare.search.per_cost import check_known
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Classifier", "Learner", "Regressor"]
-
 # Weights of a compact classifier, which has them in float32.
 _LEAST_COEF = 1e-30
 

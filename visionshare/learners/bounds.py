@@ -16,16 +16,6 @@ from visionshare.errors import InputError
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.shareboost import ShareBoost
 
-__all__ = [
-    "Approximation",
-    "approximation",
-    "generalization_gap",
-    "selection_gap",
-    "shareboost_features",
-    "shareboost_rounds",
-    "transfer_gap",
-]
-
 
 def generalization_gap(
     model: ShareBoost, examples: int, columns: int, delta: float = 0.05

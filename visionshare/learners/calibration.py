@@ -13,17 +13,6 @@ from visionshare.penalties import Penalty
 from visionshare.scores import two_sided
 from visionshare.solvers import ActiveSet, minimize
 
-__all__ = [
-    "FOLDS",
-    "FOLD_FEATURES",
-    "cross_fitted_scores",
-    "example_folds",
-    "fit_temperature",
-    "held_out_temperature",
-    "row_folds",
-    "with_an_error",
-]
-
 FOLDS = 3
 # Features whose values assign an example to its fold.
 FOLD_FEATURES = 8

@@ -19,8 +19,6 @@ from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.machine.progress import shown, track
 from visionshare.registry import description
 
-__all__ = ["VERSION", "History", "run_identity", "tracked"]
-
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
 VERSION = 4

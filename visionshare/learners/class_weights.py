@@ -12,8 +12,6 @@ import numpy as np
 from visionshare.class_labels import quoted
 from visionshare.errors import InputError
 
-__all__ = ["by_number", "check_class_weight", "weights_of_classes"]
-
 
 def check_class_weight(class_weight: Any, classes: Collection[Any] | None = None) -> None:
     """Check weights of classes."""

@@ -32,8 +32,6 @@ from visionshare.solvers import (
     TaskWeights,
 )
 
-__all__ = ["GenerationSettings", "ending", "generate", "was_cut"]
-
 _logger = logging.getLogger(__name__)
 # How often the solver's tolerance is made ten times finer, at most.
 _FINER = 3

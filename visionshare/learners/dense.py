@@ -18,8 +18,6 @@ from visionshare.learners.parameters import check_numbers, check_run, check_whol
 from visionshare.learners.path import Prefix, prefix_path
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["DenseClassifier"]
-
 # Of the sum of weights, for columns of mean square 1: strengths that are tried, the largest first,
 # so that of equally good ones the strongest is taken.
 _SHARES = tuple(10.0 ** (n / 4) for n in range(8, -21, -1))

@@ -22,16 +22,6 @@ from visionshare.learners.class_weights import check_class_weight, weights_of_cl
 _LEAST_WEIGHT = 1e-30
 _LARGEST_WEIGHT = 1e30
 
-__all__ = [
-    "Examples",
-    "check_length",
-    "checked_table",
-    "checked_targets",
-    "class_signs",
-    "classes_and_numbers",
-    "example_weights",
-]
-
 _FLOATS = (np.float64, np.float32)
 
 

@@ -20,8 +20,6 @@ from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
 from visionshare.search import Pool, Search
 
-__all__ = ["ForwardGreedyClassifier", "ForwardGreedyRegressor"]
-
 
 @dataclass(eq=False, repr=False)
 class _ForwardGreedy(Learner):

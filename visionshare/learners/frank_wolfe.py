@@ -14,8 +14,6 @@ from visionshare.learners.rounds import Round
 from visionshare.losses import TaskLoss
 from visionshare.search import Pool, Search, SearchState, make_criterion
 
-__all__ = ["Ball", "BallSettings", "ball_rounds", "scores_of"]
-
 
 @dataclass(frozen=True)
 class BallSettings:

@@ -17,8 +17,6 @@ from visionshare.penalties import Penalty
 from visionshare.search import Criterion, Pool, RefitState, Search
 from visionshare.solvers import ActiveSet, minimize
 
-__all__ = ["Figures", "GreedySettings", "best_round", "greedy_rounds", "measured", "refit"]
-
 _logger = logging.getLogger(__name__)
 
 

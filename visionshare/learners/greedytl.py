@@ -26,8 +26,6 @@ from visionshare.learners.ridge_choice import chosen_settings
 from visionshare.learners.ridge_rounds import RidgeSettings, kept_rounds, ridge_rounds
 from visionshare.search import Pool, Search
 
-__all__ = ["GreedyTL"]
-
 
 @dataclass(eq=False, repr=False)
 class GreedyTL(Classifier):

@@ -13,8 +13,6 @@ from visionshare.losses import TaskLoss
 from visionshare.search import Search
 from visionshare.solvers import Solver, TaskProblem
 
-__all__ = ["GroupFeatureClassifier", "GroupFeatureRegressor"]
-
 
 @dataclass(eq=False, repr=False)
 class _GroupFeatures(TaskLearner):

@@ -11,8 +11,6 @@ import numpy as np
 from visionshare.generators.stumps import StumpColumns
 from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
 
-__all__ = ["SharedStump", "shared_stumps"]
-
 # Classes are learned as well as numbers can say: what is left of the loss.
 _NOTHING = 1e-14
 

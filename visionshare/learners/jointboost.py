@@ -22,8 +22,6 @@ from visionshare.machine.resources import resolve_jobs
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["JointBoost"]
-
 # Largest absolute values of an input that thresholds of float32 can tell apart.
 _LEAST_INPUT = 1e-30
 _LARGEST_INPUT = 1e30

@@ -14,15 +14,6 @@ from visionshare.errors.ranges import check_range, peak_of
 _LEAST_TARGET = 1e-12
 _LARGEST_TARGET = 1e12
 
-__all__ = [
-    "check_targets",
-    "entry_weights",
-    "finite_numbers",
-    "has_columns",
-    "known_entries",
-    "label_signs",
-]
-
 
 def has_columns(y: Any) -> bool:
     """Return whether targets are a matrix of several columns."""

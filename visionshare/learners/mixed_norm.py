@@ -17,8 +17,6 @@ from visionshare.learners.task_learner import Generated
 from visionshare.learners.task_targets import TargetsOf
 from visionshare.solvers import Solver, TaskProblem
 
-__all__ = ["MixedNormClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class MixedNormClassifier(TaskClassifier):

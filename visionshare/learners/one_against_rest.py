@@ -20,8 +20,6 @@ from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.scores import two_sided
 from visionshare.search import steps_of
 
-__all__ = ["OneAgainstRest"]
-
 
 @dataclass(eq=False, repr=False)
 class OneAgainstRest(Classifier):

@@ -16,15 +16,6 @@ from visionshare.machine.resources import resolve_jobs
 
 _NUMBER_LIMITS = (1e-30, 1e30)
 
-__all__ = [
-    "check_flags",
-    "check_fraction",
-    "check_numbers",
-    "check_run",
-    "check_whole_numbers",
-    "checked_options",
-]
-
 
 def check_whole_numbers(owner: Any, least: int, *names: str, optional: bool = False) -> None:
     """Check that attributes are whole numbers of at least ``least``, or None where optional."""

@@ -14,16 +14,6 @@ from visionshare.learners.rounds import Round
 from visionshare.scores import two_sided
 from visionshare.search import Pool
 
-__all__ = [
-    "Prefix",
-    "generation_path",
-    "greedy_path",
-    "joint_support",
-    "prefix_path",
-    "support_of",
-    "widest",
-]
-
 
 class Prefix(NamedTuple):
     """A model on the first columns of a support, in the columns' own units."""

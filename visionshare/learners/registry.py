@@ -13,8 +13,6 @@ from visionshare.generators.checks import check_choice
 if TYPE_CHECKING:
     from visionshare.learners.base import Classifier
 
-__all__ = ["CLASSIFIERS", "classifier_class"]
-
 CLASSIFIERS = {
     "dense": "visionshare.learners.dense:DenseClassifier",
     "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",

@@ -15,8 +15,6 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
 from visionshare.learners.parameters import check_fraction
 
-__all__ = ["regularization_path"]
-
 
 def regularization_path(
     learner: Any,

@@ -12,8 +12,6 @@ from visionshare.learners.ridge_rounds import RidgeSettings, kept_rounds, ridge_
 from visionshare.learners.rounds import Round
 from visionshare.search import Pool
 
-__all__ = ["chosen_settings"]
-
 # Of the sum of weights: alphas that are tried, the largest first.
 _SHARES = tuple(10.0 ** (n / 2) for n in range(4, -7, -1))
 _MOST_FOLDS = 20

@@ -11,8 +11,6 @@ from numba import njit
 
 from visionshare.search.subset_kernels import drawn
 
-__all__ = ["select", "select_drawn"]
-
 # Fraction of the error at which differences lose about two of single precision's seven digits.
 _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.

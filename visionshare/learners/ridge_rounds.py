@@ -15,8 +15,6 @@ from visionshare.learners.rounds import Round
 from visionshare.search import Exhaustive, Pool, RandomSubset, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeSettings", "kept_rounds", "ridge_rounds"]
-
 # Scales of columns whose unscaled squares are as exact as others.
 _SCALES_OF_LOOP = (1e-140, 1e140)
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.solvers import TaskWeights
 
-__all__ = ["Round", "task_weights"]
-
 _NAN = float("nan")
 
 

@@ -36,8 +36,6 @@ from visionshare.penalties import Penalty, make_penalty
 from visionshare.search import Criterion, Pool, Search, make_criterion
 from visionshare.solvers import ActiveSet
 
-__all__ = ["ShareBoost"]
-
 
 @dataclass(eq=False, repr=False)
 class ShareBoost(Classifier):

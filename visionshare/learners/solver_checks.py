@@ -12,8 +12,6 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.search import TASK_CRITERIA, LargestDecrease
 from visionshare.solvers import AdaBoost, GradBoost, check_quadratic_bound, solver_maker
 
-__all__ = ["HasSolver", "check_solver"]
-
 
 class HasSolver(Protocol):
     """The parameters of a learner that its solver depends on."""

@@ -12,8 +12,6 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 
-__all__ = ["features_needed", "sparsify"]
-
 Weights = TypeVar("Weights", np.ndarray, CompactClassifier)
 
 

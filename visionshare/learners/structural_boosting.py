@@ -23,8 +23,6 @@ from visionshare.solvers import (
     solver_maker,
 )
 
-__all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
-
 
 @dataclass(eq=False, repr=False)
 class _Boosting(TaskLearner):

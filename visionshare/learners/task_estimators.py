@@ -39,8 +39,6 @@ from visionshare.solvers import (
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["TaskClassifier", "TaskRegressor"]
-
 # Of targets: what differs by less is equal.
 _ROUNDING = 1e-9
 # Of targets that AdaBoost reaches in the sweeps of a round.

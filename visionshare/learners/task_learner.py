@@ -28,8 +28,6 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.search import TASK_CRITERIA, PerCostSearch, Pool, Search, TaskCriterion
 from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
-__all__ = ["Generated", "TaskLearner", "finite_numbers"]
-
 # Alpha at which all candidates violate optimality, for targets and weights of about 1.
 _TINY = 1e-6
 # Iterations that the intercepts alone need at most.

@@ -11,15 +11,6 @@ import numpy as np
 from visionshare.learners.examples import class_signs
 from visionshare.solvers import TaskTargets
 
-__all__ = [
-    "Targets",
-    "TargetsOf",
-    "class_targets",
-    "coupled_targets",
-    "label_targets",
-    "number_targets",
-]
-
 
 @dataclass(frozen=True)
 class Targets:

@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["coverage", "ranks"]
-
 
 def ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the position of each example's true class in its sorted scores, 0 where it is right.

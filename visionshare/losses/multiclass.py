@@ -13,8 +13,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["Loss", "MulticlassLogistic", "checked_margin"]
-
 
 class Loss(Protocol):
     """What a solver asks of a loss."""

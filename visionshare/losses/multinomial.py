@@ -10,8 +10,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.losses.multiclass import MulticlassLogistic
 
-__all__ = ["Multinomial"]
-
 
 @dataclass(frozen=True)
 class Multinomial:

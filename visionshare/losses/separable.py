@@ -21,20 +21,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.registry import Registry
 
-__all__ = [
-    "TASK_LOSSES",
-    "Absolute",
-    "Exponential",
-    "Hinge",
-    "ImportanceLoss",
-    "Insensitive",
-    "Logistic",
-    "Squared",
-    "SquaredHinge",
-    "TaskLoss",
-    "make_task_loss",
-]
-
 # Exponents are cut off here: a sum of many such numbers is still finite.
 _HIGHEST = 600.0
 

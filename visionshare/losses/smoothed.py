@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["Smoothed"]
-
 
 @dataclass(frozen=True)
 class Smoothed:

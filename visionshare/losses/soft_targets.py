@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["SoftTargets"]
-
 
 @dataclass(frozen=True)
 class SoftTargets:

@@ -12,17 +12,6 @@ from functools import cache
 from visionshare.errors import MemoryLimitError
 from visionshare.machine.resources import available_memory, parse_size, size_text
 
-__all__ = [
-    "LEAST",
-    "MemoryBound",
-    "check_fits",
-    "hold",
-    "memory_limit",
-    "memory_room",
-    "release_large_blocks",
-    "trim_memory",
-]
-
 #: Bounds below this count as this much where a stage is refused: what small runs need anyway.
 LEAST = 256 << 20
 # From malloc.h, and the size from which a block is one of its own. Pillow's have 16 MiB.

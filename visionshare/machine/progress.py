@@ -14,8 +14,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TextIO, TypeAlias, TypeVar
 
-__all__ = ["Progress", "shown", "stage", "track"]
-
 Item = TypeVar("Item")
 #: Counts some steps.
 Advance: TypeAlias = Callable[[int], None]

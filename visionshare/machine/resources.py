@@ -18,19 +18,6 @@ from visionshare.machine.system import physical_memory
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "available_memory",
-    "cache_folder",
-    "parse_size",
-    "product",
-    "resolve_jobs",
-    "run_blocks",
-    "run_kernel",
-    "single_threaded_blas",
-    "size_text",
-    "thread_limit",
-]
-
 
 # Multiply-accumulates that take less time than to wake a thread: no library divides them.
 _NO_THREADS = 4096

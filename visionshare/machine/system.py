@@ -14,21 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "belongs_to_others",
-    "is_running",
-    "make_folders",
-    "open_files",
-    "peak_memory",
-    "physical_memory",
-    "replace",
-    "shared_library",
-    "sync_file",
-    "sync_folder",
-    "sync_tree",
-    "user_label",
-]
-
 # Windows refuses to replace or remove a file that anyone has open: a reader, or a virus scanner.
 _HELD = {5, 32}
 _WAITS = (0.01, 0.05, 0.2, 0.5)

@@ -16,8 +16,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["GroupNorm", "HalfSquares", "RowPenalty"]
-
 _STEPS = 200
 # Beyond this exponent no bit tells the norm from the maximum.
 _LARGEST = 1e16

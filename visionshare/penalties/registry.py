@@ -7,8 +7,6 @@ from functools import partial
 from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
 from visionshare.registry import Registry
 
-__all__ = ["NORMS", "make_norm"]
-
 NORMS: Registry[RowPenalty] = Registry(
     "penalty",
     {

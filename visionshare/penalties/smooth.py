@@ -15,8 +15,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.registry import Registry
 
-__all__ = ["PENALTIES", "NoPenalty", "Penalty", "Ridge", "SmoothL1", "SmoothMax", "make_penalty"]
-
 
 class Penalty(Protocol):
     """What an accelerated-gradient solver asks of a penalty."""

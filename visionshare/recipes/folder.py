@@ -13,10 +13,6 @@ from visionshare.files.durable import is_partial, make_folder, remove_folder, wr
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
 
-__all__ = [
-    "IDENTITY", "LOCK", "MANIFEST", "MARK", "RESULTS", "WORK", "check_run_folder", "run_folder",
-]  # fmt: skip
-
 MARK = "run.json"
 LOCK = "run.lock"
 WORK = "work"

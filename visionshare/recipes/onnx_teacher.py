@@ -13,8 +13,6 @@ from visionshare.datasets.intake import Intake, Rasters
 from visionshare.errors import InputError
 from visionshare.scores import softmax
 
-__all__ = ["OnnxTeacher"]
-
 _BATCH = 64
 # Side of pictures where a model takes any.
 _SIDE = 224

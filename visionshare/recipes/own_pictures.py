@@ -24,11 +24,6 @@ from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, split_files
 
-__all__ = [
-    "OwnPictures", "PictureOptions", "check_data_folder", "choose_recipe", "names_pictures",
-    "recipe_for_pictures",
-]  # fmt: skip
-
 # Images that pass in fine-tuning, in all, and epochs at least and at most.
 _PASSES, _EPOCHS = 200_000, (10, 150)
 # Fewer images than these are seen in smaller batches: the steps count.

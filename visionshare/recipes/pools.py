@@ -20,8 +20,6 @@ from visionshare.generators.layers.registry import layer_class
 from visionshare.recipes.reading import first_problem, read_toml
 from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 
-__all__ = ["LISTED_POOLS", "read_pool"]
-
 _DEEPEST_POOL = 8
 #: Where an error without a nearer hint sends its reader.
 LISTED_POOLS = "`visionshare list pools` lists them"

@@ -19,15 +19,6 @@ from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
 
-__all__ = [
-    "first_problem",
-    "list_pipelines",
-    "load_recipe",
-    "parse_recipe",
-    "parse_setting",
-    "read_toml",
-]
-
 
 def list_pipelines() -> list[str]:
     """Return the names of the bundled recipes."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from visionshare.recipes.sections import Section, section_of
 
-__all__ = ["DEFAULT_LEARNER", "LearnerSection", "learner_kinds", "learner_section"]
-
 DEFAULT_LEARNER = "shareboost"
 # Parameters that arrays need, where a recipe's columns know better.
 _OF_ARRAYS = {"dense": ("blocks", "copies"), "jointboost": ("n_thresholds",)}

@@ -21,8 +21,6 @@ from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.stored import names_storage
 
-__all__ = ["Clock", "TrainingRun", "claim_work_folder", "fingerprint_of"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -15,22 +15,6 @@ from visionshare.machine.resources import parse_size
 from visionshare.recipes.registry import DEFAULT_LEARNER, LearnerSection, learner_section
 from visionshare.recipes.sections import Section, section_of
 
-__all__ = [
-    "DataPart",
-    "DrawsPart",
-    "FeaturePart",
-    "PoolFile",
-    "PoolPart",
-    "Recipe",
-    "SearchPart",
-    "StorePart",
-    "TeacherPart",
-    "UnknownPart",
-    "as_settings",
-    "recipe_model",
-]
-
-
 # What a search chooses.
 _SEARCHED = frozenset(
     {

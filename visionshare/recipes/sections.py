@@ -20,8 +20,6 @@ from pydantic_core import PydanticCustomError
 
 from visionshare.errors import InputError
 
-__all__ = ["INVALID", "RUNTIME", "Section", "section_of"]
-
 INVALID = "invalid_setting"
 # What a run decides, not its recipe.
 RUNTIME = frozenset({"checkpoint", "n_jobs", "progress", "random_state", "warm_start"})

@@ -13,13 +13,6 @@ from visionshare.errors import DataError
 from visionshare.errors.names import nothing_named
 from visionshare.generators.sources.scores import LinearSource
 
-__all__ = [
-    "read_sources",
-    "source_files",
-    "source_shape",
-    "sources_family",
-]
-
 _SUFFIX = ".safetensors"
 
 

@@ -17,18 +17,6 @@ from visionshare.generators.pretrained.network import kept_activations
 from visionshare.recipes.onnx_teacher import OnnxTeacher
 from visionshare.recipes.schema import TeacherPart
 
-__all__ = [
-    "PRETRAINED",
-    "SELF",
-    "PictureTeacher",
-    "TaughtRun",
-    "check_source",
-    "learn_pretrained",
-    "probabilities_of",
-    "read_teacher",
-    "taught_images",
-]
-
 #: Larger classifiers of the same kind, learned first from the same pictures.
 SELF = "self"
 #: A ridge regression on the activations of EfficientNet-Lite0.

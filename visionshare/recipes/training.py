@@ -32,8 +32,6 @@ from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import check_tuning
 from visionshare.recipes.teachers import check_source
 
-__all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
-
 
 @dataclass(frozen=True)
 class TrainResult:

@@ -21,8 +21,6 @@ from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.sources import source_shape, sources_family
 
-__all__ = ["ChosenFeature", "Task", "Transferred", "image_shape", "transfer"]
-
 NO_FEATURES = "none"
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from visionshare.errors import InputError
 from visionshare.recipes.schema import Recipe
 
-__all__ = ["toml_text"]
-
 
 def _plain(value: Any) -> Any:
     """Return nested values as TOML has them: without None, sequences as lists."""

@@ -8,8 +8,6 @@ import io
 import numpy as np
 from PIL import Image
 
-__all__ = ["png_source", "rgb_picture", "thumbnail_source"]
-
 # The longer side of a small picture, at most; larger ones in color than these are JPEGs.
 _LARGEST = 96
 _LARGEST_PNG = 40

@@ -15,8 +15,6 @@ from visionshare.reports.encoding import rgb_picture
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-__all__ = ["overlay_picture"]
-
 _FOR = (178, 24, 43)
 _AGAINST = (33, 102, 172)
 _WHITE = (255, 255, 255)

@@ -12,8 +12,6 @@ from visionshare.reports.encoding import png_source, thumbnail_source
 from visionshare.reports.overlays import overlay_picture
 from visionshare.reports.results import Results
 
-__all__ = ["explained_images", "family_pictures", "misclassified"]
-
 # Features of an explained image, and the longer side of its picture.
 _FEATURES = 6
 _SIDE = 300

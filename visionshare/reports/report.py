@@ -14,8 +14,6 @@ from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
 from visionshare.reports.results import Results
 
-__all__ = ["write_report"]
-
 _ORIGINS = {
     "given": "The data set's own test split.",
     "held out": (

@@ -13,18 +13,6 @@ from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.scores import predict_labels
 
-__all__ = [
-    "Calibration",
-    "ClassFigures",
-    "Confusion",
-    "Results",
-    "calibration",
-    "error_interval",
-    "figures_by_class",
-    "is_near_majority",
-    "most_confused",
-]
-
 ORIGINS = ("given", "held out", "unknown")
 
 # An error of this part of the commonest class's error is near it.

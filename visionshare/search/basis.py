@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-__all__ = ["Basis"]
-
 # Below this fraction of a column's square nothing of it is new.
 _DEPENDENT = 1e-6
 

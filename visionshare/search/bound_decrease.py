@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.search.pool import Pool, SearchState
 from visionshare.solvers import MovingRows, RowBound
 
-__all__ = ["BoundDecrease", "BoundState"]
-
 _AT_ONCE = 256
 
 

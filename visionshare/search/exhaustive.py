@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["Exhaustive", "winners"]
-
 
 def winners(pool: Pool, numbers: np.ndarray, scores: np.ndarray, n: int) -> list[Candidate]:
     """Return the n best scored candidates, the best first; the lower number among equals."""

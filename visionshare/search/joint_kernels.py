@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["best_shared_stumps", "grown_subset"]
-
 # Gains nearer to each other than this fraction of them are equal: sums round.
 _TIE = 1e-10
 

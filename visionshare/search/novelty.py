@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.columns import Columns
 
-__all__ = ["Novelty"]
-
 # Examples that estimate: several times as many as the features of a compact classifier.
 _EXAMPLES = 2048
 # Below this fraction of a column's square nothing of it is new.

@@ -12,8 +12,6 @@ from visionshare.search.novelty import Novelty
 from visionshare.search.pool import Pool, RefitState
 from visionshare.solvers import ActiveSet
 
-__all__ = ["Orthogonal"]
-
 
 @dataclass
 class Orthogonal:

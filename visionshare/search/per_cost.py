@@ -12,8 +12,6 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
 
-__all__ = ["COSTS", "PerCost", "PerCostSearch", "check_known"]
-
 COSTS = ("macs", "bytes")
 # Bytes of a weight, as classifiers hold them.
 _WEIGHT = 4

@@ -13,8 +13,6 @@ from visionshare.losses import Loss
 from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet
 
-__all__ = ["Candidate", "Criterion", "Pool", "RefitState", "Search", "SearchState"]
-
 
 @dataclass(frozen=True)
 class SearchState:

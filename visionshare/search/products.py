@@ -11,8 +11,6 @@ from visionshare.generators.monomials import ProductColumns
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["PairProducts"]
-
 
 @dataclass
 class PairProducts:

@@ -14,8 +14,6 @@ from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 from visionshare.search.subset_kernels import drawn
 
-__all__ = ["RandomSubset", "samples_needed"]
-
 # Numbers that are drawn at once, for a block of rounds.
 _AT_ONCE = 4096
 

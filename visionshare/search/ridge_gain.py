@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.search.pool import Pool, SearchState
 
-__all__ = ["RidgeGain", "RidgeState"]
-
 
 @dataclass(frozen=True)
 class RidgeState(SearchState):

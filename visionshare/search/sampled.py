@@ -15,8 +15,6 @@ from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchSt
 from visionshare.search.screened import sample_by_residual, weighted_sample
 from visionshare.store.drawn_columns import DrawnColumns
 
-__all__ = ["Sampled", "steps_of"]
-
 
 @dataclass
 class Sampled:

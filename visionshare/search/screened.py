@@ -12,8 +12,6 @@ from visionshare.search.exhaustive import winners
 from visionshare.search.per_cost import PerCost
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["Screened", "sample_by_residual", "weighted_sample"]
-
 # Fraction of the sample that is drawn uniformly: an example that is fitted now may not stay so.
 _ALIKE = 0.1
 

@@ -8,9 +8,6 @@ from numba import njit
 from visionshare.generators.stumps.kernels import share_scale
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["best_stumps"]
-
-
 # Rounding errors of a sum, as a fraction of the sum of absolute values: some 10^-16 a term.
 _ROUNDING = 1e-9
 

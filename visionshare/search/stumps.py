@@ -13,8 +13,6 @@ from visionshare.search.criteria import Gradient
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["StumpScan"]
-
 
 @dataclass
 class StumpScan:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["drawn"]
-
 # Positions for each one that is drawn up to which looking at all of them is faster than a sort.
 _SPARSE = 16
 

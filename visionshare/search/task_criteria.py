@@ -15,14 +15,6 @@ from visionshare.search.pool import Criterion
 from visionshare.search.violation import Violation
 from visionshare.solvers import TaskProblem, majorizer
 
-__all__ = [
-    "TASK_CRITERIA",
-    "LargestDecrease",
-    "LargestViolation",
-    "TaskCriterion",
-    "make_task_criterion",
-]
-
 SolverGiven = str | Callable[..., Any]
 
 

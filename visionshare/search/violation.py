@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.penalties import RowPenalty
 from visionshare.search.pool import Pool, SearchState
 
-__all__ = ["Violation"]
-
 
 @dataclass(frozen=True)
 class Violation:

@@ -14,8 +14,6 @@ from visionshare.penalties import Penalty
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.preconditioner import Preconditioner
 
-__all__ = ["Solution", "minimize"]
-
 
 @dataclass(frozen=True)
 class Solution:

@@ -11,8 +11,6 @@ import numpy as np
 
 from visionshare.losses import Loss
 
-__all__ = ["TILE", "ActiveSet"]
-
 TILE = 2048
 # Products of pairs at a time: what the second cache holds.
 _PRODUCTS = 1 << 16

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Adam", "one_cycle"]
-
 # Fraction of the peak rate that a cycle begins with.
 _FIRST = 0.04
 

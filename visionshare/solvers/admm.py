@@ -10,8 +10,6 @@ from scipy.linalg.lapack import dpotrs
 
 from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["Admm"]
-
 _CHECK = 10
 _LEAST_ETA = 10.0
 _SHARE = 0.01

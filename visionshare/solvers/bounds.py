@@ -22,16 +22,6 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
-__all__ = [
-    "BOUNDS",
-    "ExponentialBound",
-    "MovingRows",
-    "QuadraticBound",
-    "RowBound",
-    "check_quadratic_bound",
-    "majorizer",
-]
-
 
 class MovingRows(NamedTuple):
     """Rows of weights that may move, one for each column of features.

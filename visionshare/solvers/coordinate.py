@@ -16,8 +16,6 @@ from visionshare.solvers.tasks import (
     TaskWeights,
 )
 
-__all__ = ["AdaBoost", "GradBoost"]
-
 
 @dataclass(frozen=True)
 class _Part:

@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["Fista"]
-
 _CHECK = 10
 _LEAST = 1e-6
 _MOST = 1e30

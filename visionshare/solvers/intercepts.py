@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.solvers.tasks import TaskProblem, TaskWeights
 
-__all__ = ["intercepts_alone"]
-
 _MOST = 200
 _NEAR = 1e-13
 

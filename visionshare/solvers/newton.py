@@ -11,8 +11,6 @@ from visionshare.penalties import HalfSquares, RowPenalty
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["Newton", "polish"]
-
 _DEAREST = 1 << 28
 _STEPS = 30
 _IDENTIFY = 10

@@ -8,8 +8,6 @@ from visionshare.losses import Loss
 from visionshare.penalties import Penalty
 from visionshare.solvers.active_set import ActiveSet
 
-__all__ = ["Preconditioner"]
-
 # Below this number of weights the whole Hessian is cheaper than the iterations it saves.
 _WHOLE_HESSIAN = 160
 # Examples that estimate the class blocks of a larger problem: a metric needs no more digits.

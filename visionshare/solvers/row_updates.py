@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["exponential_l1", "exponential_max"]
-
 # Exponents that are taken: a sum of so large numbers is finite.
 _LONGEST = 600.0
 

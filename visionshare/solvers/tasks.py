@@ -19,14 +19,6 @@ from visionshare.losses import ImportanceLoss, Multinomial, TaskLoss
 from visionshare.penalties import RowPenalty
 from visionshare.solvers.task_targets import TaskTargets
 
-__all__ = [
-    "Solver",
-    "StepSolver",
-    "TaskProblem",
-    "TaskSolution",
-    "TaskWeights",
-]
-
 T = TypeVar("T")
 
 

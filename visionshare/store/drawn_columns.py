@@ -15,8 +15,6 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.generators.climbing import Ascent
 from visionshare.generators.draws import Draws
 
-__all__ = ["DrawnColumns"]
-
 
 class DrawnColumns(Columns):
     """The columns of an endless list of draws over images.

@@ -12,10 +12,6 @@ from pathlib import Path
 from visionshare.errors import StoreError
 from visionshare.files.durable import write_text
 
-__all__ = [
-    "LABELS", "LISTING", "listing_line", "read_descriptions", "read_lines", "write_descriptions",
-]  # fmt: skip
-
 LISTING = "images.txt"
 LABELS = "labels.txt"
 _DESCRIPTIONS = "features.csv"

@@ -12,8 +12,6 @@ from visionshare.store.manifest import read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, shard_problem
 from visionshare.store.writer_lock import writer_lock
 
-__all__ = ["repair_store", "store_info", "verify_store"]
-
 
 def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a store contains, as plain values.

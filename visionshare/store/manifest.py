@@ -13,16 +13,6 @@ from visionshare.errors.names import nothing_named
 from visionshare.files.durable import write_text
 from visionshare.files.fingerprints import spec_fingerprint
 
-__all__ = [
-    "MANIFEST",
-    "MOST_COLUMNS",
-    "VERSION",
-    "Manifest",
-    "ShardEntry",
-    "read_manifest",
-    "write_manifest",
-]
-
 MANIFEST = "manifest.json"
 _FORMAT = "visionshare-store"
 VERSION = 2

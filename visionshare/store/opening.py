@@ -24,8 +24,6 @@ from visionshare.store.manifest import (
 from visionshare.store.store_columns import StoreColumns
 from visionshare.store.writer_lock import LOCK, writer_lock
 
-__all__ = ["create_empty_store", "create_store", "open_store"]
-
 
 def create_store(
     path: str | os.PathLike[str],

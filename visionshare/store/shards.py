@@ -18,8 +18,6 @@ from visionshare.files.durable import write_bytes
 from visionshare.files.fingerprints import content_digest, file_digest
 from visionshare.store.manifest import ShardEntry
 
-__all__ = ["SHARDS", "MappedShard", "shard_problem", "write_shard"]
-
 SHARDS = "shards"
 
 

@@ -21,8 +21,6 @@ from visionshare.store.manifest import Manifest, read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, MappedShard, write_shard
 from visionshare.store.writer_lock import writer_lock
 
-__all__ = ["StoreColumns"]
-
 _logger = logging.getLogger(__name__)
 _LARGEST_SHARD = 256 << 20
 # Bytes of columns that are evaluated together: what a family does once for an image, it does once

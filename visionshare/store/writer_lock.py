@@ -10,8 +10,6 @@ from pathlib import Path
 
 from visionshare.errors import StoreError
 
-__all__ = ["LOCK", "writer_lock"]
-
 LOCK = "writer.lock"
 
 _logger = logging.getLogger(__name__)

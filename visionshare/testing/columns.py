@@ -8,8 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 
-__all__ = ["check_columns"]
-
 
 def check_columns(columns: Columns, X: np.ndarray) -> None:
     """Check columns against the matrix that they represent.

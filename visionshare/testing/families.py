@@ -10,8 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.errors import InputError
 
-__all__ = ["check_family"]
-
 
 def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -> None:
     """Put a finite feature family through every check.

@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.columns import ArrayColumns
 
-__all__ = ["check_learner"]
-
 
 def check_learner(learner: Any) -> None:
     """Put a learner through scikit-learn's estimator checks and through ours.

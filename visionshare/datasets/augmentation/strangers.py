@@ -5,8 +5,6 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-__all__ = ["strangers"]
-
 # Standard deviations of noise, in bytes.
 _NOISE = (2.0, 10.0, 40.0, 80.0)
 

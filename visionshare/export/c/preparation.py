@@ -12,8 +12,6 @@ from visionshare.datasets.whole_preparation import THRESHOLD_BITS
 from visionshare.errors import InputError
 from visionshare.export.c.program import CProgram
 
-__all__ = ["LARGEST_FRAME", "with_preparation"]
-
 #: Rows and columns of a rectangle at most: sums of all its pixels are of 32 bits.
 LARGEST_FRAME = 4096
 _LARGEST_RASTER = 1024

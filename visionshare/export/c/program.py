@@ -18,8 +18,6 @@ from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 from visionshare.generators.inputs import raster_shape
 
-__all__ = ["PIXELS", "CProgram", "batch_source", "c_program"]
-
 # C types of a pixel, by the name of the dtype of images.
 PIXELS = {"uint8": "uint8_t", "float32": "float"}
 # Offsets in it are of type int.

@@ -26,8 +26,6 @@ from visionshare.export.targets.compiling import compile_and_link
 from visionshare.export.targets.linked import symbol_size
 from visionshare.generators.inputs import raster_shape
 
-__all__ = ["PACKAGES", "Package", "package", "write_package"]
-
 _TEMPLATES = Path(__file__).parent / "templates"
 _VERSION = "1.0.0"
 # Folders of the C and of its headers.

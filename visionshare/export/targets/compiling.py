@@ -13,8 +13,6 @@ from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.toolchain import run_command
 
-__all__ = ["OPTIMIZATIONS", "WARNINGS", "compile_and_link", "compile_objects", "zig"]
-
 #: Flags by what the code is made for.
 OPTIMIZATIONS = {"size": "-Os", "speed": "-O2", "more-speed": "-O3"}
 #: Exported C has none of these.

@@ -15,8 +15,6 @@ from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 
-__all__ = ["ALIGNMENT", "UNTOUCHED", "CoreRun", "EmulatedCore"]
-
 _FLASH = 0x08000000
 _MEMORY = 0x20000000
 _MEMORY_BYTES = 4 << 20

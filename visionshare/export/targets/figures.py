@@ -16,8 +16,6 @@ from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.targets.webassembly import WasmCore, section_sizes
 
-__all__ = ["Measured", "TargetFigures", "TargetLimits", "classify_on_core", "measure"]
-
 
 @dataclass(frozen=True)
 class TargetFigures:

@@ -14,8 +14,6 @@ from visionshare.generators.layers.integers.packing import packed_bytes
 from visionshare.generators.layers.integers.rounding import FORMATS
 from visionshare.generators.layers.network import Network
 
-__all__ = ["FLASH_TARGET", "TableSize", "estimated_flash", "family_flash", "flash_bytes"]
-
 #: The core whose flash budgets are about.
 FLASH_TARGET = "cortex-m4"
 # Bytes of code compiled for size; a little more than structures of any kind took.

@@ -8,8 +8,6 @@ from typing import Any
 
 from visionshare.errors import ExportError
 
-__all__ = ["LinkedImage", "read_image", "symbol_size"]
-
 _ALLOCATED = 2
 _WRITABLE = 1
 

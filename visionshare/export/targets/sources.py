@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from visionshare.classifier import CompactClassifier
 from visionshare.export.c.program import CProgram
 
-__all__ = ["DeviceSources", "device_sources"]
-
 
 @dataclass(frozen=True)
 class DeviceSources:

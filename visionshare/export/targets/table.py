@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from visionshare.errors import InputError
 from visionshare.errors.names import choices
 
-__all__ = ["TARGETS", "Target", "find_target"]
-
 
 @dataclass(frozen=True)
 class Target:

@@ -11,8 +11,6 @@ from visionshare.errors import ExportError
 from visionshare.export.targets.emulation import ALIGNMENT, UNTOUCHED, CoreRun
 from visionshare.export.targets.sources import DeviceSources
 
-__all__ = ["WasmCore", "section_sizes"]
-
 _PAGE = 1 << 16
 _FUEL = 1 << 40
 # Numbers of sections in a module.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.anchors.family import KernelAnchors
 
-__all__ = ["emit"]
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 

@@ -16,16 +16,6 @@ from numba import njit
 from visionshare.generators.anchors.kernels import taper
 from visionshare.machine.resources import run_kernel
 
-__all__ = [
-    "anchor_squares",
-    "ball_columns",
-    "ball_moments",
-    "ball_products",
-    "tapered_columns",
-    "tapered_moments",
-    "tapered_products",
-]
-
 _ROWS = 256
 
 

@@ -11,8 +11,6 @@ from visionshare.errors import InputError
 from visionshare.generators.anchors.family import KernelAnchors
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["AnchorColumns"]
-
 _LARGEST_TAKEN = 1 << 30
 _SPAN_BYTES = 64 << 20
 

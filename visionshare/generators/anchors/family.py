@@ -22,8 +22,6 @@ from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.states import check_floats, check_state, family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["KernelAnchors"]
-
 KINDS = ("linear", "tapered", "gaussian")
 _LARGEST_POOL = 1 << 25
 # Images of one call of a kernel.

@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.generators.clustering import cluster_centers
 
-__all__ = ["CENTERS", "NO_LIMIT", "anchors", "projection", "radii", "widths"]
-
 CENTERS = ("kmeans", "sample")
 # Stands for "no limit" among radii: files hold finite numbers alone.
 NO_LIMIT = np.finfo(np.float32).max

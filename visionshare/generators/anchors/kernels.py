@@ -12,16 +12,6 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "bins",
-    "gaussian",
-    "piecewise_linear",
-    "squared_distances",
-    "taper",
-    "tapered",
-    "vectors",
-]  # fmt: skip
-
 
 @njit(cache=True, nogil=True)
 def vectors(

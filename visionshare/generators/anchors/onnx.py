@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.anchors.family import KernelAnchors
 
-__all__ = ["emit"]
-
 
 def emit(family: KernelAnchors, graph: Graph) -> str:
     """Return chosen functions of the distances to anchors."""

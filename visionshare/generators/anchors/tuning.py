@@ -12,8 +12,6 @@ from visionshare.machine.resources import run_blocks
 if TYPE_CHECKING:
     from visionshare.generators.anchors.family import KernelAnchors
 
-__all__ = ["TunableAnchors", "tunable"]
-
 # Images whose gradients are summed together, in the same order on any number of threads.
 _AT_ONCE = 64
 

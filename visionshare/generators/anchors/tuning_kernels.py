@@ -9,8 +9,6 @@ from numba import njit
 
 from visionshare.generators.anchors.kernels import taper
 
-__all__ = ["anchor_gradients"]
-
 
 @njit(cache=True, nogil=True)
 def anchor_gradients(

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.fourier.family import RandomFourier
 
-__all__ = ["emit"]
-
 
 def emit(family: RandomFourier, writer: Writer) -> Unit:
     """Return the unit of chosen cosines and sines; inputs that are always 0 are omitted."""

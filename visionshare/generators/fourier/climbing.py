@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-__all__ = ["climb_frequency"]
-
 # Inputs of one product.
 _TILE = 4096
 _HALVINGS = 12

@@ -29,8 +29,6 @@ from visionshare.generators.inputs import check_scaling, fit_scaling, flattened,
 from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
-__all__ = ["RandomFourier"]
-
 KERNELS = ("gaussian", "laplacian", "cauchy")
 # Images and pairs of one product.
 _TILE = 256

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.fourier.family import RandomFourier
 
-__all__ = ["emit"]
-
 
 def emit(family: RandomFourier, graph: Graph) -> str:
     """Return the chosen cosines and sines; inputs that are always 0 are omitted."""

@@ -13,8 +13,6 @@ from visionshare.machine.resources import run_blocks, single_threaded_blas
 if TYPE_CHECKING:
     from visionshare.generators.fourier.family import RandomFourier
 
-__all__ = ["TunableFrequencies", "tunable"]
-
 # Images of one product; their gradients are summed in the same order on any number of threads.
 _AT_ONCE = 512
 

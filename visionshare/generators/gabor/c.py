@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.gabor.family import GaborBank
 
-__all__ = ["emit"]
-
 
 class _Positions(NamedTuple):
     """Positions of all filters; spans (n, 4): first row, number of rows, the same of columns."""

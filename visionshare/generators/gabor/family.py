@@ -32,8 +32,6 @@ from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
-__all__ = ["GaborBank"]
-
 POOLINGS = ("sum", "mean", "max")
 BORDERS = ("cut", "inside")
 # Parameters that files of the first library versions lack, and what they stood for.

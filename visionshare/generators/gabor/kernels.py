@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["TILE", "pooled_responses", "shared_responses", "shifted_values"]
-
 # Images per product; always full, so that an image's bits do not depend on its neighbors.
 TILE = 16
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.gabor.family import GaborBank
 
-__all__ = ["emit"]
-
 _POOLINGS = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax"}
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["gabor_slopes"]
-
 
 def gabor_slopes(
     parameters: np.ndarray, weights: np.ndarray, reach: np.ndarray, zero_mean: bool

@@ -15,8 +15,6 @@ from numba import njit
 from visionshare.generators.gabor.values import gabor_values
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["Filters", "prefers_spectra", "spectral_gradients", "spectral_responses"]
-
 # Multiply-accumulates of a filter and an image by products of matrices from which on the
 # frequency domain is faster; measured at sides of 16 to 112.
 _WORTH_IT = 1 << 18

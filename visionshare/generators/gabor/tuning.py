@@ -17,8 +17,6 @@ from visionshare.machine.resources import run_blocks, single_threaded_blas
 if TYPE_CHECKING:
     from visionshare.generators.gabor.family import GaborBank
 
-__all__ = ["TunableFilters", "tunable"]
-
 _Axes = tuple[np.ndarray, np.ndarray]
 
 # Filters whose gradients are computed together.

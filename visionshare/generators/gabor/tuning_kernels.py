@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.generators.gabor.kernels import shifted_values
 
-__all__ = ["value_gradients"]
-
 # Positions per product, about: as many as fit the cache.
 _POSITIONS = 64
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FURTHEST", "gabor_values", "gray_of", "reach_of"]
-
 # Filters reach so many times their larger σ.
 _CUT = 3.0
 #: Pixels of an image at most: no filter reaches further.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["emit"]
-
 
 def emit(network: LayerList, writer: Writer) -> Unit:
     """Return the unit of the first layer; those of the others are added before it."""

@@ -18,8 +18,6 @@ from visionshare.generators.layers.steps import call_kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import aligned
 
-__all__ = ["Chain", "chain_of", "forward_block"]
-
 # Where each number of a step is in its row.
 _KERNEL, _INTS, _WEIGHTS, _WORK, _SIZE, _KEEPS = range(6)
 

@@ -15,8 +15,6 @@ from visionshare.generators.computed import image_batches
 from visionshare.generators.layers.layer import Fitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["Forward"]
-
 # Images of one call of a compiled chain.
 _AT_ONCE = 64
 _NOWHERE = np.empty((0, 0), np.int32)

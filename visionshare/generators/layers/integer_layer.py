@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
 
-__all__ = ["IntegerLayer", "WeightedIntegerLayer", "as_bytes", "weighted_values", "whole_vector"]
-
 # Sums have 32 bits; larger shifts leave nothing of them.
 _LARGEST_SUM = 2**31 - 1
 _LARGEST_SHIFT = 30

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.integers.numbers import Bits
 
-__all__ = [
-    "AT_ONCE",
-    "PASSING",
-    "Fitted",
-    "Gradients",
-    "Kind",
-    "Layer",
-    "LayerCode",
-    "LayerList",
-    "Moving",
-    "Runner",
-    "Selection",
-    "Shape",
-    "pixel_unit",
-]
-
 #: Rows, columns and channels of an image.
 Shape = tuple[int, int, int]
 #: Gradients in the parameters, and in the inputs where they are asked for.

@@ -27,8 +27,6 @@ from visionshare.generators.nested import check_depth
 from visionshare.generators.registry import family_from_state
 from visionshare.generators.states import check_image_shape
 
-__all__ = ["FORMER", "is_former", "network_from_former"]
-
 Arrays = Mapping[str, np.ndarray]
 #: Layers, and where the features are in the last one's output.
 Layers = tuple[list[Fitted], np.ndarray]

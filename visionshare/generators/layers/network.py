@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.codegen.whole_numbers import WholeScores
 
-__all__ = ["Network", "with_units"]
-
 _MOST_LAYERS = 16
 _LARGEST_OUTPUT = 2**26
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["emit"]
-
 
 def emit(network: LayerList, graph: Graph) -> str:
     """Return the name of the features (n, n_features), float32."""

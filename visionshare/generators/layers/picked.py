@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
 
-__all__ = ["picked"]
-
 
 def picked(writer: Writer, places: np.ndarray | None, scale: np.float32, n: int = 0) -> Unit:
     """Return the unit of the values at some places of an image, or of all ``n`` values."""

@@ -30,8 +30,6 @@ from visionshare.generators.strongest import (
     without_silent,
 )
 
-__all__ = ["TemplatePictures", "pictures"]
-
 # Inputs of a unit that are shown, images in a mean, and units that are shown.
 _INPUTS = 4
 _IN_MEAN = 25

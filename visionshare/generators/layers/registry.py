@@ -7,8 +7,6 @@ from typing import Any
 
 from visionshare.errors import InputError
 
-__all__ = ["KINDS", "layer_class"]
-
 _HERE = "visionshare.generators.layers"
 #: Of each kind the module, and the names of the layer before and after it is fitted.
 KINDS: dict[str, tuple[str, str, str]] = {

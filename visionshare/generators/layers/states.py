@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["check_cells", "check_pads", "check_sources", "float_array", "int_vector"]
-
 _MOST_POSITIONS = 65536
 
 

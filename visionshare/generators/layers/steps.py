@@ -11,8 +11,6 @@ from llvmlite import ir
 from numba import cfunc, types
 from numba.extending import intrinsic
 
-__all__ = ["Kernel", "call_kernel", "kernel"]
-
 _FLOATS = types.float32[::1]
 _SIGNATURE = types.void(
     _FLOATS,  # x: the values of an image

@@ -15,8 +15,6 @@ from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.network import Network
 
-__all__ = ["ByteNetwork", "TunableNetwork", "check_quantizable", "quantized", "tunable"]
-
 # A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
 _PIXEL_EXPONENT = -8
 _LARGER = np.float32(256 / 255)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.lbp.family import LocalBinaryPatterns
 
-__all__ = ["emit"]
-
 
 def emit(family: LocalBinaryPatterns, writer: Writer) -> Unit:
     """Return the unit of chosen codes of cells."""

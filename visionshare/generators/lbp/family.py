@@ -22,8 +22,6 @@ from visionshare.generators.lbp.patterns import Circle, circle, codes_of_pattern
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["LocalBinaryPatterns"]
-
 CODES = ("rotation-invariant", "uniform")
 _MOST_POINTS = 16
 _LARGEST_RADIUS = 64

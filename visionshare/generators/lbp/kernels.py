@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["cell_histograms"]
-
 
 @njit(cache=True, nogil=True)
 def _gray(image: np.ndarray) -> np.ndarray:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.lbp.family import LocalBinaryPatterns
 
-__all__ = ["emit"]
-
 
 def emit(family: LocalBinaryPatterns, graph: Graph) -> str:
     """Return the chosen fractions; patterns are computed in the rectangle that holds the cells."""

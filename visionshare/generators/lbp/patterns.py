@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Circle", "circle", "codes_of_patterns"]
-
 # Weights are whole multiples of 1 / 4096. Sums over bytes are exact then: whether a neighbor is as
 # bright as its center is the same in float32, in whole numbers, in C and in ONNX.
 _UNIT = 4096

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.monomials.family import Monomials
 
-__all__ = ["emit"]
-
 
 def emit(family: Monomials, writer: Writer) -> Unit:
     """Return the unit of monomials, after the unit of their factors."""

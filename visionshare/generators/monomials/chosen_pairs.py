@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.whole_numbers import ClassScales
 
-__all__ = ["emit_chosen", "pair_masks", "saves_room"]
-
 # A byte says how many bytes a row has.
 _MOST_FEATURES = 8 * 255
 

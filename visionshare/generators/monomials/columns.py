@@ -16,8 +16,6 @@ from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
 from visionshare.machine.resources import thread_limit
 
-__all__ = ["ProductColumns"]
-
 # Bytes of the products that are evaluated at once, and how many are at least.
 _BATCH_BYTES = 1 << 20
 _LEAST_BATCH = 64

@@ -23,8 +23,6 @@ from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
-__all__ = ["Monomials"]
-
 _MOST_FACTORS = 1 << 20
 # Images from which on products are weighted side by side.
 _MANY = 8

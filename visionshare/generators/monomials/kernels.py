@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["multiplied", "pair_products", "weighted_products"]
-
 # Images whose products stand side by side until they are weighted: few enough for a core's cache.
 _WIDE = 32
 

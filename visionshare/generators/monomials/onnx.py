@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.monomials.family import Monomials
 
-__all__ = ["emit"]
-
 _LARGEST_TABLE = 2**24
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.codegen.whole_numbers import WholeFeatures
 
-__all__ = ["PairTable", "by_two"]
-
 # Sums of sums, as class_scales takes them.
 _LARGEST_SUM = 2**48
 

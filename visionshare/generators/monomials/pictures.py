@@ -11,8 +11,6 @@ from visionshare.generators.pictures import Panel, Pictures, Sample, Tile
 if TYPE_CHECKING:
     from visionshare.generators.monomials.family import Monomials
 
-__all__ = ["pictures"]
-
 
 def pictures(family: Monomials, sample: Sample) -> MonomialPictures:
     """Return the pictures of the factors."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from visionshare.generators.base import FeatureFamily
     from visionshare.generators.monomials.family import Monomials
 
-__all__ = ["joined", "scores"]
-
 _LINEAR_BITS = 16
 # As many examples as there are products make rounding as good as it gets.
 _MOST_EXAMPLES = 4096

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["emit"]
-
 # Rows and columns of a tile, as in the template.
 _TILE = 8
 

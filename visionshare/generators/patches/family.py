@@ -32,8 +32,6 @@ from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas, size_text
 
-__all__ = ["PatchTemplates"]
-
 
 class PatchTemplates(FeatureFamily):
     """Largest response of a template to an image, weighted by a Gaussian mask of positions.

@@ -16,8 +16,6 @@ from visionshare.generators.borrowed import borrowed
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 from visionshare.generators.patches.tables import Masks
 
-__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows", "to_half"]
-
 BLOCK = 16
 # Images whose features are turned into columns together: 32 float16 fill a cache line.
 TILE_IMAGES = 32

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["axis_masks", "mask_spans"]
-
 
 def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -> np.ndarray:
     """Return one-dimensional Gaussians."""

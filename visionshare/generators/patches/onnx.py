@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["emit"]
-
 
 def emit(family: PatchTemplates, graph: Graph) -> str:
     """Return the chosen templates under their masks."""

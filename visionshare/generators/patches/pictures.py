@@ -16,8 +16,6 @@ from visionshare.generators.strongest import without_silent
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["pictures"]
-
 
 def pictures(family: PatchTemplates, sample: Sample) -> PatchPictures:
     """Return pictures of the features."""

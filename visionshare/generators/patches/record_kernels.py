@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.generators.patches.tables import Tables
 
-__all__ = ["margin", "pixel_unit", "unpacked"]
-
 
 @njit(cache=True, nogil=True)
 def pixel_unit(images: np.ndarray) -> np.float32:

@@ -10,13 +10,6 @@ from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
 from visionshare.machine.resources import run_blocks
 
-__all__ = [
-    "RestrictedPlan",
-    "added_templates_macs",
-    "template_windows",
-    "templates_macs",
-]
-
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
 _WIDE = 16

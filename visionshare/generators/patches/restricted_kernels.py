@@ -18,8 +18,6 @@ from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
 from visionshare.generators.patches.tables import Masks
 
-__all__ = ["chosen_features"]
-
 
 class Planes(NamedTuple):
     """Pixels from the first that a window reads, floats of a plane and of a row, and images."""

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Masks", "Tables"]
-
 
 class Tables(NamedTuple):
     """The work of one evaluation, all int64."""

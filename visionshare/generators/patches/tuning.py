@@ -15,8 +15,6 @@ from visionshare.machine.resources import run_blocks
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["TunableTemplates", "tunable"]
-
 # Images whose gradients are summed together, in the same order on any number of threads.
 _AT_ONCE = 64
 

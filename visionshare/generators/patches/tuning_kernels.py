@@ -11,8 +11,6 @@ from visionshare.generators.layers.templates.responses import (
 )
 from visionshare.generators.patches.record_kernels import margin
 
-__all__ = ["add_templates", "mask_gradients", "places_and_slopes"]
-
 
 @njit(cache=True, nogil=True)
 def _position_starts(rows: int, columns: int, line: int, channels: int) -> np.ndarray:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["WholePatches", "features", "joined", "whole_patches"]
-
 # Bits of a response, of a mask and of a feature.
 _RESPONSE = 16
 _MASK = 8

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.pixels.family import Pixels
 
-__all__ = ["emit"]
-
 
 def emit(family: Pixels, writer: Writer) -> Unit:
     """Return the unit of chosen pixels."""

@@ -18,8 +18,6 @@ from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position
 from visionshare.generators.states import family_state, unfitted
 
-__all__ = ["Pixels"]
-
 
 class Pixels(FeatureFamily):
     """Each value of an image, or of a table's row, is a feature. uint8 is read as value / 255.

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.pixels.family import Pixels
 
-__all__ = ["emit"]
-
 
 def emit(family: Pixels, graph: Graph) -> str:
     """Return the chosen pixels."""

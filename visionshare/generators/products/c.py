@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.products.family import Products
 
-__all__ = ["emit"]
-
 
 def emit(family: Products, writer: Writer) -> Unit:
     """Return the unit of chosen products and inputs."""

@@ -27,8 +27,6 @@ from visionshare.generators.inputs import (
 )
 from visionshare.generators.states import check_floats, family_state, unfitted
 
-__all__ = ["Products"]
-
 _LARGEST_POOL = 1 << 25
 # Of products that are computed at a time.
 _BYTES = 16 << 20

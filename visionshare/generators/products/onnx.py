@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.products.family import Products
 
-__all__ = ["emit"]
-
 
 def emit(family: Products, graph: Graph) -> str:
     """Return the chosen products and inputs."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.sources.family import SourceClassifiers
 
-__all__ = ["emit"]
-
 
 class _Source(NamedTuple):
     """A source in the template: its unit, and which rows of the tables are its scores."""

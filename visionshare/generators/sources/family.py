@@ -23,8 +23,6 @@ from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
 from visionshare.generators.states import check_state, family_state
 
-__all__ = ["SourceClassifiers"]
-
 # Images on which a source shows what it gives.
 _FEW = 3
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.sources.family import SourceClassifiers
 
-__all__ = ["emit"]
-
 
 def emit(family: SourceClassifiers, graph: Graph) -> str:
     """Return the chosen scores, summed in float64 as the library sums them."""

@@ -13,8 +13,6 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
 
-__all__ = ["CalledSource", "LinearSource", "Source", "as_source", "opposite"]
-
 
 @runtime_checkable
 class LinearScores(Protocol):

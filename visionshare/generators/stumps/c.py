@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.stumps.family import Stumps
 
-__all__ = ["emit"]
-
 
 def emit(family: Stumps, writer: Writer) -> Unit:
     """Return the unit of chosen stumps."""

@@ -15,8 +15,6 @@ from visionshare.generators.inputs import flattened, rows_of
 from visionshare.generators.stumps.family import Stumps
 from visionshare.machine.resources import resolve_jobs, run_blocks, thread_limit
 
-__all__ = ["StumpColumns"]
-
 _BYTES = 64 << 20
 
 

@@ -22,8 +22,6 @@ from visionshare.generators.inputs import flattened, pixel_position, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["Stumps"]
-
 # Of stumps that are computed at a time.
 _BYTES = 4 << 20
 

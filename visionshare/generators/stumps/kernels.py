@@ -13,8 +13,6 @@ from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["fill", "prefix_sums", "share_scale", "share_scales", "weight_shares"]
-
 
 @njit(cache=True, nogil=True)
 def share_scale(share: float, noise: float, centered: bool) -> float:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.stumps.family import Stumps
 
-__all__ = ["emit"]
-
 
 def emit(family: Stumps, graph: Graph) -> str:
     """Return the chosen stumps, compared exactly as the library compares them."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.union.family import UnionOfFamilies
 
-__all__ = ["emit"]
-
 
 class _Part(NamedTuple):
     """A part in the template: its unit, and where its rows of the table of features begin."""

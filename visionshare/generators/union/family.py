@@ -24,8 +24,6 @@ from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_st
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
 
-__all__ = ["UnionOfFamilies", "blocks_of"]
-
 
 def blocks_of(family: FeatureFamily) -> tuple[int, ...]:
     """Return widths of runs of features of one kind: :class:`visionshare.DenseClassifier` asks."""

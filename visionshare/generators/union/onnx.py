@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.union.family import UnionOfFamilies
 
-__all__ = ["emit"]
-
 
 def emit(family: UnionOfFamilies, graph: Graph) -> str:
     """Return the features of all parts, in the order of the union."""

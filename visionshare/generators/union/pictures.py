@@ -13,8 +13,6 @@ from visionshare.generators.pictures import Panel, Pictures, Sample, Tile
 if TYPE_CHECKING:
     from visionshare.generators.union.family import UnionOfFamilies
 
-__all__ = ["pictures"]
-
 
 def pictures(family: UnionOfFamilies, sample: Sample) -> UnionPictures:
     """Return the pictures of all families."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
     from visionshare.generators.union.family import UnionOfFamilies
 
-__all__ = ["scores"]
-
 _LARGEST_SCORE = 2**31 - 1
 _LARGEST_FEATURE = 255
 

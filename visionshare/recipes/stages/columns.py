@@ -15,8 +15,6 @@ from visionshare.machine.resources import size_text
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import DrawsPart, Recipe
 
-__all__ = ["check_columns", "check_partitions", "make_columns", "searches_at_most"]
-
 # Searches whose columns are computed whenever they are asked for.
 _NEVER_STORED = ("sampled", "stumps")
 # Searches that take columns whose examples lie in several places.

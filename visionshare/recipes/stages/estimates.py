@@ -8,8 +8,6 @@ from visionshare.classifier import CompactClassifier
 from visionshare.learners import FineTuning, bytes_per_image
 from visionshare.recipes.schema import Recipe
 
-__all__ = ["learning_bytes", "tuning_bytes"]
-
 
 def learning_bytes(recipe: Recipe, shape: tuple[int, int], itemsize: int, n_classes: int) -> float:
     """Return what a learner needs: columns it has chosen, scores, and samples of a screening."""

@@ -12,8 +12,6 @@ from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
 from visionshare.scores import predict_labels
 
-__all__ = ["Evaluation", "evaluate", "with_test_errors"]
-
 
 @dataclass(frozen=True)
 class Evaluation:

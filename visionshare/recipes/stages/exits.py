@@ -11,8 +11,6 @@ from visionshare.classifier.exit_learning import exit_rule_of_values
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.images import RunImages, validation_mask
 
-__all__ = ["with_exits"]
-
 
 def with_exits(
     run: TrainingRun, classifier: CompactClassifier, images: RunImages

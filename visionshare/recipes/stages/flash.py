@@ -22,8 +22,6 @@ from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.machine.resources import parse_size
 from visionshare.recipes.schema import Recipe
 
-__all__ = ["check_flash", "within_flash"]
-
 _logger = logging.getLogger(__name__)
 
 # Images that sizes of tables do not depend on.

@@ -34,17 +34,6 @@ from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.refusal import refusal_parts
 from visionshare.recipes.stages.stored import names_storage, survey_storage
 
-__all__ = [
-    "RunImages",
-    "copies_of",
-    "load_split",
-    "prepare_images",
-    "preprocessing_of",
-    "search_images",
-    "validation_mask",
-    "with_copies",
-]
-
 _logger = logging.getLogger(__name__)
 # Classes are unequal where the largest has so many times the images of the smallest.
 _UNEQUAL = 5

@@ -11,8 +11,6 @@ from visionshare.classifier import CompactClassifier
 from visionshare.learners.class_weights import by_number
 from visionshare.recipes.run import TrainingRun
 
-__all__ = ["learn_classifier", "make_learner"]
-
 
 def make_learner(run: TrainingRun) -> Any:
     """Return the recipe's learner, unfitted."""

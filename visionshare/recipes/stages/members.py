@@ -23,8 +23,6 @@ from visionshare.recipes.stages.images import (
 from visionshare.recipes.stages.learning import learn_classifier, make_learner
 from visionshare.recipes.stages.tuning import fine_tuned
 
-__all__ = ["choose_features", "learn_members"]
-
 
 def learn_members(run: TrainingRun, images: RunImages) -> CompactClassifier:
     """Return the classifier whose scores are the mean of those of the recipe's members."""

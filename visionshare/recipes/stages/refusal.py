@@ -23,8 +23,6 @@ from visionshare.recipes.schema import Recipe
 if TYPE_CHECKING:
     from visionshare.recipes.stages.images import RunImages
 
-__all__ = ["calibrating_mask", "refusal_parts", "with_unknown"]
-
 # The part of the training pictures that calibrates, and how many at most. Of few pictures it is
 # larger, up to the largest, until there are enough.
 _FRACTION, _MOST = 0.1, 2000

@@ -20,8 +20,6 @@ from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
 
-__all__ = ["figures_of", "path_table", "write_results"]
-
 
 def figures_of(
     run: TrainingRun, classifier: CompactClassifier, images: RunImages, evaluation: Evaluation

@@ -20,15 +20,6 @@ from visionshare.errors import DataError, RecipeError
 from visionshare.files.storage import is_url
 from visionshare.machine.memory import check_fits
 
-__all__ = [
-    "StoredImages",
-    "StoredSurvey",
-    "check_stored",
-    "names_storage",
-    "split_files",
-    "survey_storage",
-]
-
 # Images that families are fitted to, and that reports show.
 _SAMPLE = 10_000
 

@@ -19,8 +19,6 @@ from visionshare.recipes.stages.images import RunImages, prepare_images, preproc
 from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.teachers import SELF, TaughtRun, taught_images
 
-__all__ = ["joined", "larger_recipe", "told", "with_teacher"]
-
 
 def with_teacher(run: TrainingRun, images: RunImages) -> RunImages:
     """Return the images of a run with a teacher, and after them those without a class."""

@@ -21,8 +21,6 @@ from visionshare.recipes.stages.flash import check_flash, within_flash
 from visionshare.recipes.stages.images import RunImages, copies_of
 from visionshare.recipes.stages.stored import StoredImages
 
-__all__ = ["check_tuning", "fine_tuned"]
-
 # Images of a part in a step, at least: a smaller part would mostly call kernels. More workers than
 # parts have nothing to do; larger batches have more parts.
 _PART_OF_STEP = 32

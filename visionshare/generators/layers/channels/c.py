@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.channels.layer import ChannelLayer
 
-__all__ = ["emit"]
-
 
 def emit(layer: ChannelLayer, writer: Writer, part: Unit) -> Unit:
     """Return the unit of the channels, which hands them to another unit."""

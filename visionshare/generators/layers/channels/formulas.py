@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["COLORS", "GRADIENTS", "Formulas", "channel_names", "formulas", "orientation_tables"]
-
 # Weights of red, green and blue in 1/256.
 _GRAY = (77, 150, 29)
 COLORS: dict[str, tuple[tuple[int, int, int], ...]] = {

@@ -8,8 +8,6 @@ from visionshare.generators.layers.channels.formulas import Formulas
 from visionshare.generators.layers.channels.planes import CellMeans, channels_of
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["HEADER", "forward"]
-
 # Numbers before the table of the colors' maps, and floats before those of the formulas.
 HEADER = 11
 

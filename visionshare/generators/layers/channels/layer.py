@@ -24,8 +24,6 @@ from visionshare.generators.layers.channels.kernels import HEADER
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 from visionshare.generators.pictures import Field
 
-__all__ = ["NORMALIZATIONS", "ChannelLayer", "Channels"]
-
 NORMALIZATIONS = ("none", "local")
 _KNOWN = (*COLORS, *GRADIENTS)
 

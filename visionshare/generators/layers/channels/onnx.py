@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.channels.layer import ChannelLayer
 
-__all__ = ["emit"]
-
 _ROWS = 2
 _COLS = 3
 

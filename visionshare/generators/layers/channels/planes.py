@@ -14,8 +14,6 @@ from numba import njit
 
 from visionshare.generators.layers.channels.formulas import Formulas
 
-__all__ = ["CellMeans", "channels_of"]
-
 
 class CellMeans(NamedTuple):
     """How maps are normalized and pooled."""

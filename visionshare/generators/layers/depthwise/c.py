@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 
-__all__ = ["emit"]
-
 
 def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the maxima, which hands them to another unit."""

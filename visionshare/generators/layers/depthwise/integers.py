@@ -16,8 +16,6 @@ from visionshare.generators.layers.templates.integer_kernels import DEPTHWISE
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["IntegerDepthwise"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):

@@ -8,8 +8,6 @@ from numba import njit
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["depthwise_backward", "forward"]
-
 # Where each number is in the header of the table of integers; the cells of rows and of columns
 # follow, then the channel of each template.
 HEIGHT, WIDTH, CHANNELS, PAD_Y, PAD_X, N, SIZE, ROWS, COLUMNS, ACROSS = range(10)

@@ -16,8 +16,6 @@ from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import TemplateLayer, Templates
 
-__all__ = ["Depthwise", "DepthwiseLayer"]
-
 
 @dataclass(frozen=True, eq=False)
 class DepthwiseLayer(OneChannelTemplates, TemplateLayer):

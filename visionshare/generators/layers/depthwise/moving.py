@@ -14,8 +14,6 @@ from visionshare.generators.layers.templates.moving import GradientSums, MovingT
 if TYPE_CHECKING:
     from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 
-__all__ = ["MovingDepthwise", "moving"]
-
 
 class MovingDepthwise(MovingTemplates):
     """Templates of one channel each, in units of their root mean square, and biases."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.depthwise.integers import IntegerDepthwise
     from visionshare.generators.layers.depthwise.layer import DepthwiseLayer
 
-__all__ = ["emit", "emit_integers"]
-
 
 def emit(layer: DepthwiseLayer, images: str, graph: Graph) -> str:
     """Return the maxima (n, rows, columns, n_templates), float32."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.deslant.layer import DeslantLayer
 
-__all__ = ["emit"]
-
 # Of whole numbers in 32 bits.
 _LARGEST = 2**31
 

@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["forward"]
-
 # Bits behind the point: of a slant, and of a row or a column.
 SLANT_BITS = 12
 PIXEL_BITS = 8

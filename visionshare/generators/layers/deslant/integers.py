@@ -10,8 +10,6 @@ from visionshare.generators.layers.deslant.layer import DeslantLayer, Sheared
 from visionshare.generators.layers.integer_layer import IntegerLayer
 from visionshare.generators.layers.layer import Shape
 
-__all__ = ["IntegerDeslant", "of_layer"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntegerDeslant(IntegerLayer, Sheared):

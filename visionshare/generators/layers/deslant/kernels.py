@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["forward", "slant_of"]
-
 
 @njit(cache=True, nogil=True)
 def slant_of(image: np.ndarray) -> tuple[float, float]:

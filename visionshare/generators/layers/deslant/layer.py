@@ -12,8 +12,6 @@ from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 
-__all__ = ["MACS_PER_VALUE", "Deslant", "DeslantLayer", "Sheared"]
-
 #: Sums of a row's values and of their moments, and the two pixels that each one is made of.
 MACS_PER_VALUE = 4
 

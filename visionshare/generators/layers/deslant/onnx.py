@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.deslant.integers import IntegerDeslant
     from visionshare.generators.layers.deslant.layer import DeslantLayer
 
-__all__ = ["emit", "emit_integers"]
-
 
 def emit(layer: DeslantLayer, images: str, graph: Graph) -> str:
     """Return deslanted images, of the type of the images."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
 
-__all__ = ["FeatureLayer", "Features"]
-
 
 class _OfFamily(Kind):
     """What the family of a layer decides."""

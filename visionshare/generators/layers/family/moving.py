@@ -10,8 +10,6 @@ import numpy as np
 from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner
 
-__all__ = ["MovingFamily", "moving"]
-
 
 class MovingFamily(Moving):
     """The features of a family that is tunable itself."""

@@ -13,8 +13,6 @@ from visionshare.generators.layers.integer_layer import IntegerLayer, WeightedIn
 if TYPE_CHECKING:
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["Image", "Plan", "deslant_source", "parts", "place_of", "plan_memory"]
-
 
 class Image(NamedTuple):
     """An image in memory: rows, columns, channels, and zeros around it."""

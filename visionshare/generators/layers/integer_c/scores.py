@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.generators.layers.integers.rounding import FORMATS
 from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["ScoreTable", "score_table"]
-
 _LARGEST_SCORE = 2**31 - 1
 
 

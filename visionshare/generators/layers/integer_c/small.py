@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.integer_c.scores import ScoreTable
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["emit", "emit_scores"]
-
 # Sizes in tables are of 16 bits.
 _LARGEST_SIZE = 65535
 # Values of a piece whose sums of two templates are worth being taken apart; products of a turn.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.integer_c.scores import ScoreTable
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["emit_in_vectors", "suits_vectors"]
-
 # Templates of a vector, taps of a template in it, and vectors that are computed together.
 _LANES = 16
 _TAPS = 4

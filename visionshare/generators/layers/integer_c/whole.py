@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
     from visionshare.generators.layers.layer import LayerList
 
-__all__ = ["scores"]
-
 
 def scores(
     family: LayerList, writer: Writer, weights: np.ndarray, intercept: np.ndarray

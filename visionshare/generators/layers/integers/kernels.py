@@ -11,8 +11,6 @@ from numba import njit
 
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["LARGEST_ROOT", "SQUARE_SHIFT", "forward", "rounded"]
-
 #: A sum in one of the signed bytes that are squared, and the shift of its square.
 LARGEST_ROOT = 127
 SQUARE_SHIFT = 6

@@ -15,8 +15,6 @@ from visionshare.generators.layers.integers.rounding import (
     format_of,
 )
 
-__all__ = ["ROOTS", "SQUARE_SHIFT", "Bits", "WholeNumbers"]
-
 #: Signed bytes that are squared, and the shift of their squares.
 ROOTS = NumberFormat(-127, 127)
 SQUARE_SHIFT = 6

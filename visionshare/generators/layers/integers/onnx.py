@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
 
-__all__ = ["as_whole", "check_exact", "rounded"]
-
 _LARGEST_EXACT = 2**24
 
 

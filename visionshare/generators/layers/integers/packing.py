@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.generators.layers.integers.rounding import FORMATS
 
-__all__ = ["PER_BYTE", "packed", "packed_bytes", "unpacked"]
-
 #: Numbers in a byte, by their bits: five ternary ones are a number below 243.
 PER_BYTE: dict[int | str, int] = {8: 1, 4: 2, 2: 4, "ternary": 5}
 

@@ -12,16 +12,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = [
-    "ACTIVATIONS",
-    "FORMATS",
-    "NumberFormat",
-    "Rounding",
-    "best_exponents",
-    "format_of",
-    "shifted",
-]
-
 # Exponents of numbers that are all zero, and the smallest that are chosen.
 _SMALLEST = -60
 # Exponents below that of the largest number that are tried: ever more numbers are cut off.

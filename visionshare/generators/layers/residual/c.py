@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.residual.layer import ResidualLayer
 
-__all__ = ["emit"]
-
 
 def emit(layer: ResidualLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the sums, which hands them to another unit."""

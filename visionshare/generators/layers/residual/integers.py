@@ -16,8 +16,6 @@ from visionshare.generators.layers.states import check_sources
 from visionshare.generators.layers.templates.integer_kernels import RESIDUAL
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 
-__all__ = ["LARGEST_LIFT", "IntegerResidual"]
-
 #: Of a byte that is added to a sum: floats hold sums of 24 bits exactly.
 LARGEST_LIFT = 14
 

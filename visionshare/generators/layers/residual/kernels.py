@@ -7,8 +7,6 @@ import numpy as np
 from visionshare.generators.layers.steps import kernel
 from visionshare.generators.layers.templates.kernels import templates_forward
 
-__all__ = ["forward"]
-
 
 @kernel
 def forward(

@@ -16,8 +16,6 @@ from visionshare.generators.layers.states import check_sources, int_vector
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import CONTRASTS, TemplateLayer
 
-__all__ = ["Residual", "ResidualLayer"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualLayer(TemplateLayer):

@@ -14,8 +14,6 @@ from visionshare.generators.layers.templates.moving import MovingTemplates
 if TYPE_CHECKING:
     from visionshare.generators.layers.residual.layer import ResidualLayer
 
-__all__ = ["MovingResidual", "moving"]
-
 
 class MovingResidual(MovingTemplates):
     """Templates, in units of their root mean square, and biases; their input is added."""

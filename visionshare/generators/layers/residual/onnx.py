@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.residual.integers import IntegerResidual
     from visionshare.generators.layers.residual.layer import ResidualLayer
 
-__all__ = ["emit", "emit_integers"]
-
 
 def emit(layer: ResidualLayer, images: str, graph: Graph) -> str:
     """Return the sums (n, rows, columns, n_templates), float32."""

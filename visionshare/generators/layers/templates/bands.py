@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["emit_cells"]
-
 # By the lanes of a vector: sums in registers at once, of one or two vectors at each position.
 _SUMS = {16: 24, 8: 12}
 # Templates whose taps are side by side; on small cores they come by four.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["emit"]
-
 
 def emit(layer: TemplateLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the maxima, which hands them to another unit."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.generators.layers.layer import Fitted, Selection, Shape
 
-__all__ = ["CellTemplates", "OneChannelTemplates"]
-
 
 class CellTemplates(Fitted):
     """Templates whose largest responses in cells are kept."""

@@ -9,8 +9,6 @@ import numpy as np
 from visionshare.generators.clustering import cluster_centers
 from visionshare.generators.patch_sampling import check_contrast, drawn_patches
 
-__all__ = ["sampled_templates"]
-
 # Patches with less of the largest contrast say nothing.
 _LEAST_CONTRAST = 0.05
 

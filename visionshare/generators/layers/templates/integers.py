@@ -21,8 +21,6 @@ from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.integer_kernels import PLAIN
 from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["IntegerTemplates"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntegerTemplates(WeightedIntegerLayer, CellTemplates):

@@ -44,8 +44,6 @@ from visionshare.generators.layers.templates.tables import (
     N,
 )
 
-__all__ = ["forward", "image_gradients", "template_gradients", "templates_forward"]
-
 # Floats of images whose patches are summed together: they stay in the first cache.
 _CACHED = 6144
 

@@ -17,8 +17,6 @@ from visionshare.generators.layers.states import check_cells, check_pads, float_
 from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.tables import code_of, packed_taps
 
-__all__ = ["CONTRASTS", "TemplateLayer", "Templates", "grid_cells"]
-
 # Templates that are computed together, for columns.
 _BLOCK = 128
 CONTRASTS = ("none", "mean", "unit")

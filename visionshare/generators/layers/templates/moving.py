@@ -23,8 +23,6 @@ from visionshare.machine.resources import run_blocks, single_threaded_blas
 if TYPE_CHECKING:
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["GradientSums", "MovingTemplates", "moving"]
-
 
 class GradientSums(NamedTuple):
     """Where the gradients of a block of images are added; no inputs where none are asked for."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.templates.integers import IntegerTemplates
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["emit", "emit_integers", "largest_responses"]
-
 
 def emit(layer: TemplateLayer, images: str, graph: Graph) -> str:
     """Return the maxima with 0, (n, rows, columns, n_templates), float32."""

@@ -21,20 +21,6 @@ from visionshare.generators.layers.templates.intrinsics import (
     respond,
 )
 
-__all__ = [
-    "Canvas",
-    "Cells",
-    "Taps",
-    "aligned",
-    "canvas_of",
-    "cell_maxima",
-    "cut_out",
-    "draw",
-    "lanes_of",
-    "sums_of",
-    "taps_of",
-]
-
 # Positions whose responses are kept until they are pooled.
 CHUNK = 64
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.templates.layer import TemplateLayer
 
-__all__ = ["cells_side_by_side", "emit_maps"]
-
 # Maps and positions of a cell's row that share pixels in registers; the most cells of a vector.
 _TOGETHER = 4
 _POSITIONS = 3

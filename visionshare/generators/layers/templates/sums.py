@@ -19,8 +19,6 @@ from visionshare.generators.layers.templates.intrinsics import (
     gather_rows,
 )
 
-__all__ = ["Entries", "Rows", "add_together", "empty_entries", "filled"]
-
 
 class Entries(NamedTuple):
     """Where the rows of each entry begin, and what they are multiplied with."""

@@ -8,8 +8,6 @@ from visionshare.generators.layers.layer import LayerCode, Shape
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import Cells, lanes_of, sums_of, taps_of
 
-__all__ = ["canvas_table", "code_of", "packed_taps", "regular_pool"]
-
 # Where each number is in the header of the table of integers.
 HEIGHT, WIDTH, LINE, INSIDE, CANVAS, SUMS, N, LANES_AT, ROWS, LENGTH, CELLS, POSITIONS = range(12)
 HEADER = 12

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.units.layer import UnitLayer
 
-__all__ = ["emit"]
-
 # Units whose sums are made together.
 _LANES = 32
 

@@ -8,8 +8,6 @@ from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.integers.kernels import LARGEST_ROOT, SQUARE_SHIFT, rounded
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["forward"]
-
 
 @kernel
 def forward(

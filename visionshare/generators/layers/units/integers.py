@@ -14,8 +14,6 @@ from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, we
 from visionshare.generators.layers.layer import LayerCode, Selection, Shape
 from visionshare.generators.layers.units.layer import UnitLayer
 
-__all__ = ["IntegerUnits"]
-
 
 @dataclass(frozen=True, eq=False)
 class IntegerUnits(WeightedIntegerLayer):

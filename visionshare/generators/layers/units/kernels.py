@@ -7,8 +7,6 @@ import numpy as np
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
 
-__all__ = ["forward"]
-
 
 @kernel
 def forward(

@@ -14,8 +14,6 @@ from visionshare.generators.checks import check_choice, check_memory, check_whol
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
 from visionshare.generators.layers.states import float_array
 
-__all__ = ["ACTIVATIONS", "UnitLayer", "Units", "drawn_units"]
-
 #: Activations by name, with the numbers that kernels know them by.
 ACTIVATIONS = {"relu": 0, "square": 1, "none": 2}
 # Images that measure how inputs are scattered.

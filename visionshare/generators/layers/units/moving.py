@@ -15,8 +15,6 @@ from visionshare.generators.layers.units.integers import IntegerUnits
 if TYPE_CHECKING:
     from visionshare.generators.layers.units.layer import UnitLayer
 
-__all__ = ["MovingUnits", "moving"]
-
 
 class MovingUnits(Moving):
     """Directions (n, p) whose columns have a mean square of 2/p at the start, and offsets."""

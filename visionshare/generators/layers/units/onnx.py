@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.generators.layers.units.integers import IntegerUnits
     from visionshare.generators.layers.units.layer import UnitLayer
 
-__all__ = ["emit", "emit_integers"]
-
 
 def emit(layer: UnitLayer, images: str, graph: Graph) -> str:
     """Return the units (n, 1, 1, n_units), float32."""

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scripts.reproduce.coverage import products
+from scripts.reproduce.ranks import coverage
 from scripts.reproduce.results import plain, pyplot, render, table
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.files.durable import write_text
-from visionshare.losses import coverage
 
 SOLVERS, PENALTY, FRACTION = ("adaboost", "gradboost"), "l1/linf", 0.02
 # With ten sweeps a round ends long before the weights inside are optimal, and so does the run.

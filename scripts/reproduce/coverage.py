@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scripts.reproduce.ranks import coverage
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
@@ -29,7 +30,6 @@ from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
-from visionshare.losses import coverage
 from visionshare.machine.resources import thread_limit
 
 PER_CLASS = 240

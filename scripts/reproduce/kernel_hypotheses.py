@@ -29,6 +29,7 @@ from scripts.reproduce.boosting_curves import (
     landsat_race,
     mnist_race,
 )
+from scripts.reproduce.ranks import coverage
 from scripts.reproduce.results import (
     arguments,
     commit,
@@ -45,7 +46,6 @@ from visionshare.columns import ArrayColumns
 from visionshare.datasets.readers.idx import read_idx
 from visionshare.files.durable import write_text
 from visionshare.learners import regularization_path
-from visionshare.losses import coverage
 from visionshare.machine.resources import thread_limit
 
 CLASSES, VALIDATION, BLOCK = 10, 5000, 500

@@ -5,7 +5,7 @@ import numpy as np
 from visionshare.datasets import ImageSet
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
-from visionshare.image_classifier.copies import two_parts
+from visionshare.image_classifier.copies import parts_of, taken
 from visionshare.image_classifier.proposals import Data
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.trials import ProposalLearner, Trials
@@ -17,7 +17,9 @@ def test_the_temperature_is_of_a_training_as_long_as_the_last(pictures):
     training = ImageSet(images, labels, ("lying", "standing"), "bars")
     learner = ProposalLearner(Data.of(training), training)
     choice = choose(learner, Budget(3000), SearchSettings(augment=False))
-    learning, held_out = two_parts(training, 0)
+    parts = parts_of(training, 0)
+    learning = taken(training, parts.learning)
+    held_out = taken(training, parts.compared)
     own = Data((9, 9, 1), len(learning), 2, learner.data.is_glyphs)
     trials = Trials(ProposalLearner(own, learning), held_out)
     (again,) = trials.run([choice.best.proposal], choice.epochs)

@@ -10,7 +10,7 @@ from visionshare import ImageClassifier, Pixels, compare
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
-from visionshare.image_classifier.copies import held_out_mask, two_parts
+from visionshare.image_classifier.copies import held_out_mask, parts_of
 
 OPTIONS = {"features": Pixels(), "n_jobs": 1}
 
@@ -32,8 +32,9 @@ def test_copies_do_not_tell_labels(copied):
 
 def test_no_part_has_a_copy_of_the_other(copied):
     images, labels = copied
-    parts = two_parts(ImageSet(images, labels, ("a", "b"), "noise"), 0)
-    learning, held_out = ({image.tobytes() for image in part.images} for part in parts)
+    parts = parts_of(ImageSet(images, labels, ("a", "b"), "noise"), 0)
+    learning = {image.tobytes() for image in images[parts.learning]}
+    held_out = {image.tobytes() for image in images[parts.compared]}
     assert learning
     assert held_out
     assert not learning & held_out

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.search import Pool, RandomSubset, make_search, samples_needed
+from visionshare.search import Pool, RandomSubset, make_search
 from visionshare.search.criteria import Gradient
 from visionshare.search.subset_kernels import drawn
 
@@ -91,13 +91,6 @@ def test_draws_are_even_among_those_that_are_left(n, gone):
     left = np.delete(counts, gone) / draws
     share = min(n / len(left), 1)
     assert_allclose(left, share, atol=5 * np.sqrt(share * (1 - share) / draws) + 1e-12)
-
-
-def test_59_rule():
-    assert samples_needed() == 59
-    assert samples_needed(0.01, 0.99) == 459
-    with pytest.raises(InputError, match="best"):
-        samples_needed(0)
 
 
 def test_bad_options_are_named():

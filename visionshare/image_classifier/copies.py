@@ -14,7 +14,7 @@ from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 
-__all__ = ["Parts", "held_out_mask", "parts_of", "taken", "two_parts"]
+__all__ = ["Parts", "held_out_mask", "parts_of", "taken"]
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
@@ -32,18 +32,6 @@ def _entries(images: Any) -> Iterable[Any]:
     if hasattr(images, "iloc"):
         return images.to_numpy()
     return as_array(images)
-
-
-def two_parts(
-    training: ImageSet,
-    seed: int,
-    validation: ImageSet | None = None,
-    most_learning: int = 20_000,
-    most_compared: int = 5000,
-) -> tuple[ImageSet, ImageSet]:
-    """Return images to learn from, and some of each class to compare by."""
-    parts = parts_of(training, seed, validation, most_learning, most_compared)
-    return taken(training, parts.learning), taken(parts.compared_of, parts.compared)
 
 
 @dataclass(frozen=True)
@@ -68,7 +56,7 @@ def parts_of(
     most_learning: int = 20_000,
     most_compared: int = 5000,
 ) -> Parts:
-    """Return the rows of :func:`two_parts`."""
+    """Return rows to learn from, and some of each class to compare by."""
     # Those that compare are the validation images, or held out from the training images where
     # there are none; copies of one image are then in the same part.
     if validation is not None and len(validation):

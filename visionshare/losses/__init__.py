@@ -5,7 +5,6 @@ those of one number an example, as one-against-all classes and regression have (
 ``SoftTargets`` compares scores with a teacher's. Coverage is a measure of scores alone.
 """
 
-from visionshare.losses.coverage import coverage, ranks
 from visionshare.losses.multiclass import Loss, MulticlassLogistic, checked_margin
 from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import (
@@ -41,7 +40,5 @@ __all__ = [
     "SquaredHinge",
     "TaskLoss",
     "checked_margin",
-    "coverage",
     "make_task_loss",
-    "ranks",
 ]

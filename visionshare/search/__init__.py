@@ -18,7 +18,7 @@ from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_cost import PerCostSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
 from visionshare.search.products import PairProducts
-from visionshare.search.random_subset import RandomSubset, samples_needed
+from visionshare.search.random_subset import RandomSubset
 from visionshare.search.sampled import Sampled, steps_of
 from visionshare.search.screened import Screened
 from visionshare.search.stumps import StumpScan
@@ -62,7 +62,6 @@ __all__ = [
     "make_criterion",
     "make_search",
     "make_task_criterion",
-    "samples_needed",
     "steps_of",
 ]
 

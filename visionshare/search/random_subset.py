@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
@@ -18,28 +16,6 @@ from visionshare.search.subset_kernels import drawn
 _AT_ONCE = 4096
 
 
-def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
-    """Return how many draws hold one of the ``best`` fraction with this confidence: the 59 rule.
-
-    Parameters
-    ----------
-    best : float, default 0.05
-        The fraction of the candidates that is good enough, in (0, 1).
-    confidence : float, default 0.95
-        The wanted probability, in (0, 1).
-
-    Examples
-    --------
-    >>> samples_needed()
-    59
-    """
-    if not 0 < best < 1:
-        raise InputError("best", best, "a fraction between 0 and 1")
-    if not 0 < confidence < 1:
-        raise InputError("confidence", confidence, "a probability between 0 and 1")
-    return math.ceil(math.log(1 - confidence) / math.log(1 - best))
-
-
 @dataclass
 class RandomSubset:
     """Score ``n`` candidates, fresh ones in each round.
@@ -47,7 +23,7 @@ class RandomSubset:
     Parameters
     ----------
     n : int, default 59
-        Candidates per round; see :func:`samples_needed`.
+        Candidates per round. Among 59 is one of the best 5 % with a probability of 95 %.
     random_state : int, default 0
         Seed; a round's draw depends on it and on the round's number alone.
     """

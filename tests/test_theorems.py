@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from visionshare import GreedyTL, ShareBoost
-from visionshare.errors import InputError
-from visionshare.learners.bounds import (
+from scripts.reproduce.theorems import (
     approximation,
     generalization_gap,
     selection_gap,
@@ -15,6 +13,8 @@ from visionshare.learners.bounds import (
     shareboost_rounds,
     transfer_gap,
 )
+from visionshare import GreedyTL, ShareBoost
+from visionshare.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -38,71 +38,17 @@ def generalization_gap(
 
 
 def shareboost_rounds(weights: np.ndarray, epsilon: float) -> int:
-    """Return how many rounds bring ShareBoost's loss within ``epsilon`` of a matrix's loss.
-
-    Parameters
-    ----------
-    weights : array of shape (n_classes, n_features)
-        Any weights W*, for columns whose values are at most 1 in absolute value.
-    epsilon : float
-        By how much the loss may exceed that of ``weights``; above 0.
-
-    Returns
-    -------
-    int
-        ⌈4 ‖W*‖²_{∞,1} / ε⌉, which also bounds the number of features.
-
-    Raises
-    ------
-    InputError
-        If ``epsilon`` is not above 0.
-
-    References
-    ----------
-    ShareBoost, theorem 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shareboost_rounds(np.array([[0.5, 0.0], [-1.0, 0.25]]), 0.1)
-    63
-    """
+    """Return how many rounds bring ShareBoost's loss within ``epsilon`` of a matrix's loss."""
+    # ⌈4 ‖W*‖²_{∞,1} / ε⌉, of theorem 2; it bounds the number of features too.
     _check_positive("epsilon", epsilon)
     norm = float(np.abs(weights).max(axis=0).sum())
     return math.ceil(4 * norm**2 / epsilon)
 
 
 def shareboost_features(n_features: int, largest: float, epsilon: float) -> int:
-    """Return how many features ShareBoost needs where a few of bounded weight suffice.
-
-    Parameters
-    ----------
-    n_features : int
-        How many features some weights W* use whose loss is at most ``epsilon``.
-    largest : float
-        The largest absolute weight of W*, for columns of values of at most 1.
-    epsilon : float
-        The loss of W*; ShareBoost's is at most twice as much. Above 0.
-
-    Returns
-    -------
-    int
-        ⌈4 r² c² / ε⌉.
-
-    Raises
-    ------
-    InputError
-        If an argument is not above 0.
-
-    References
-    ----------
-    ShareBoost, corollary 1.
-
-    Examples
-    --------
-    >>> shareboost_features(3, 1.0, 0.5)
-    72
-    """
+    """Return how many features ShareBoost needs where a few of bounded weight suffice."""
+    # ⌈4 r² c² / ε⌉, of corollary 1: its loss is at most 2 ε, for ``n_features`` weights of at most
+    # ``largest`` whose loss is ε.
     _check_positive("n_features", n_features)
     _check_positive("largest", largest)
     return shareboost_rounds(np.full((1, n_features), largest), epsilon)

@@ -12,6 +12,7 @@ from visionshare.cli.evaluation import evaluate, inspect
 from visionshare.cli.explanation import explain
 from visionshare.cli.export import export
 from visionshare.cli.extraction import extract
+from visionshare.cli.labeling import suggest
 from visionshare.cli.listing import list_names, models
 from visionshare.cli.measuring import bench, measure
 from visionshare.cli.prediction import predict, prepare
@@ -26,7 +27,7 @@ from visionshare.cli.transfer import transfer
 __all__ = ["app"]
 
 _COMMANDS = {
-    "Learn": (train, transfer, samples, warmup),
+    "Learn": (train, transfer, suggest, samples, warmup),
     "Use": (predict, segment, read, extract, serve),
     "Understand": (evaluate, explain, inspect, bench),
     "Export": (export, measure, prepare),

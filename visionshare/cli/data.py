@@ -112,6 +112,10 @@ def check(
     ] = None,
     size: ImageSize = None,
     color: Color = None,
+    labels: Annotated[
+        bool,
+        typer.Option("--labels", help="Also say which labels are probably wrong; takes longer."),
+    ] = False,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
@@ -121,6 +125,8 @@ def check(
     (train, test, validation), or stand in several classes.
 
     Example: visionshare data check photos/
+
+    Example: visionshare data check photos/ --labels
     """
     from PIL import Image
 
@@ -140,6 +146,13 @@ def check(
         say(json.dumps(_values(made, path), indent=2))
     else:
         say("\n".join(_lines(made, path)))
+    if labels:
+        from visionshare.cli.labeling import check_labels
+
+        name = Path(pictures).resolve().stem
+        told = check_labels(found, made.preparation, name, resolve_jobs(jobs, "--jobs"))
+        # Standard output is JSON alone where it is asked for.
+        say("\n".join(told), err=as_json)
     if made.broken or made.leaked or made.ambiguous:
         raise typer.Exit(1)
 

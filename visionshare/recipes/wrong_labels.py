@@ -1,0 +1,123 @@
+"""Which labels of pictures are probably wrong: by classifiers that did not learn them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from visionshare.datasets.copies import groups_of_copies
+from visionshare.errors import InputError
+from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.templates import Templates
+
+__all__ = ["DoubtfulLabels", "doubtful_labels", "out_of_fold", "picture_features", "ranked_doubts"]
+
+_FOLDS = 5
+# Smaller images have room for one layer.
+_ONE_LAYER = 14
+_LAYER = 150
+_TOLERANCE = 1e-6
+
+
+class DoubtfulLabels(NamedTuple):
+    """All pictures in the order of doubt, how many labels are doubted, and probabilities (n, k)."""
+
+    order: np.ndarray
+    n_doubted: int
+    probabilities: np.ndarray
+
+
+def doubtful_labels(
+    images: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> DoubtfulLabels:
+    """Return which labels of images are probably wrong.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W[, C])
+    labels : ndarray of shape (n,)
+        Numbers of classes from 0 on.
+    groups : ndarray of shape (n,), optional
+        Images of a group are in one fold; copies when omitted.
+    seed : int, default 0
+    n_jobs : int, default 1
+        Threads; the result does not depend on it.
+
+    Raises
+    ------
+    InputError
+        If a class has fewer than two images, or groups.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> digits = load_digits()
+    >>> labels = digits.target[:300].copy()
+    >>> labels[7] = 3
+    >>> int(doubtful_labels(digits.images[:300].astype(np.uint8) * 15, labels).order[0])
+    7
+    """
+    probabilities = out_of_fold(images, labels, groups, seed, n_jobs)
+    order, n_doubted = ranked_doubts(labels, probabilities)
+    return DoubtfulLabels(order, n_doubted, probabilities)
+
+
+def out_of_fold(
+    images: np.ndarray,
+    labels: np.ndarray,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
+) -> np.ndarray:
+    """Return probabilities (n, k) of classifiers that did not learn the label of an image."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    groups = groups_of_copies(images) if groups is None else groups
+    fewest = min(len(np.unique(groups[labels == c])) for c in np.unique(labels))
+    if fewest < 2:
+        raise InputError("labels", "a class of one picture", "two pictures a class, or more")
+    values = picture_features(images, seed, n_jobs)
+    # Each fold's probabilities are those of a logistic regression on the others.
+    folds = StratifiedGroupKFold(min(_FOLDS, fewest), shuffle=True, random_state=seed)
+    steps = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
+    made = cross_val_predict(steps, values, labels, groups=groups, cv=folds, method="predict_proba")
+    return np.asarray(made)
+
+
+def picture_features(images: np.ndarray, seed: int = 0, n_jobs: int = 1) -> np.ndarray:
+    """Return features (n, p) that need no labels: templates of patches, fitted to the images."""
+    layers = [Templates(_LAYER, 3, grid=2)]
+    if min(images.shape[1:3]) >= _ONE_LAYER:
+        layers.insert(0, Templates(8, 5, pool=2))
+    family = Network(layers, random_state=seed).fit(images)
+    return np.asarray(family.transform(images, None, n_jobs))
+
+
+def ranked_doubts(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return all examples by how doubtful their labels are, and how many are doubted.
+
+    Confident learning (Northcutt, Jiang and Chuang 2021): a label is doubted where the example is
+    as probably of another class as examples of that class are on average. Doubted labels come
+    first, then the others; both by the probability of the label.
+    """
+    rows = np.arange(len(labels))
+    of_label = probabilities[rows, labels]
+    # 1) How sure a class is of its own examples.
+    counts = np.bincount(labels, minlength=probabilities.shape[1])
+    sums = np.bincount(labels, of_label, probabilities.shape[1])
+    average = np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
+    # 2) The class of each example, where it is as sure of one.
+    as_sure = probabilities >= average - _TOLERANCE
+    best = np.argmax(probabilities, axis=1)
+    guess = np.where(as_sure.sum(axis=1) > 1, best, np.argmax(as_sure, axis=1))
+    # 3) Doubted are labels that are neither that class nor the likeliest.
+    doubted = as_sure.any(axis=1) & (guess != labels) & (best != labels)
+    return np.lexsort((of_label, ~doubted)), int(doubted.sum())

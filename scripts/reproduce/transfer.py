@@ -247,7 +247,7 @@ def draw_accuracy(
                 axis.set_xscale("symlog", linthresh=10)
                 axis.set_visible(len(known) > 1)
         row[0].set(title=name, xlabel="positives", ylabel="balanced accuracy (%)")
-    axes[0, 0].legend(fontsize=7)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     figure.savefig(path, dpi=80)
 
 
@@ -273,7 +273,9 @@ def matrix_figure(weights: np.ndarray, targets: list[str], sources: list[str], t
     reach = float(np.nanmax(np.abs(matrix))) or 1.0
     shown = axis.imshow(np.ma.masked_invalid(matrix), cmap=colors, vmin=-reach, vmax=reach)
     letters = 8 if max(n, k) <= 40 else 5
-    axis.set_xticks(range(k), targets, size=letters, rotation=90 if k > 12 else 0)
+    axis.set_xticks(
+        range(k), targets, size=letters, rotation=90 if k > 12 or max(map(len, targets)) > 3 else 0
+    )
     axis.set_yticks(range(n), sources, size=letters)
     axis.set(xlabel="class that is learned", ylabel="source", title=title)
     figure.colorbar(shown, ax=axis, label="weight", shrink=0.8)

@@ -47,6 +47,10 @@ DRAWN = {"GreedyTL": 4, "RLS (src+feat)": 5, "GreedyTL-59": 7}
 SHOWN_SOURCES = 30
 
 
+# Sums of the weights of sources, (classes, sources), by positives and method.
+Weights = dict[tuple[int, str], np.ndarray]
+
+
 @dataclass(frozen=True)
 class Setting:
     """A data set, every so-many-th of whose classes is learned, noise, and pictures of a class."""
@@ -116,25 +120,11 @@ def columns(
     return X[:, :-N_OUTPUTS], H, kept["y"], kept["names"].tolist()
 
 
-@dataclass
-class Weights:
-    """Mean weights of the sources by method: (positives, method) to (classes, sources)."""
-
-    sums: dict[tuple[int, str], np.ndarray]
-
-    def note(self, key: tuple[int, str], target: int, k: int, weights: np.ndarray) -> None:
-        """Add a draw's weights."""
-        if key not in self.sums:
-            self.sums[key] = np.full((k, N_OUTPUTS), np.nan)
-        row = self.sums[key][target]
-        row[:] = np.where(np.isnan(row), 0, row) + weights / DRAWS
-
-
 def run(data: Path, folder: Path, setting: Setting, draws: int) -> tuple[Outcome, Weights, list]:
     """Return the outcomes on one data set, the weights of sources, and the names of classes."""
     X, H, y, names = columns(data, folder, setting.name, setting.most)
     measured = Outcome(shape=X.shape)
-    weights = Weights({})
+    weights: Weights = {}
     for target in range(0, len(names), setting.every):
         if np.sum(y == target) < POSITIVES[-1] + TESTS:
             continue
@@ -146,7 +136,9 @@ def run(data: Path, folder: Path, setting: Setting, draws: int) -> tuple[Outcome
             for name, value, w in cell(X, H, rows, noise, [2, *seed], METHODS):
                 measured.note(name, positives, noise, draw, value)
                 if name in DRAWN and noise == 0:
-                    weights.note((positives, name), target, len(names), w[-N_OUTPUTS:])
+                    empty = np.full((len(names), N_OUTPUTS), np.nan)
+                    row = weights.setdefault((positives, name), empty)[target]
+                    row[:] = np.where(np.isnan(row), 0, row) + w[-N_OUTPUTS:] / draws
                 if name == "GreedyTL" and noise == 0:
                     chosen = np.flatnonzero(w) >= X.shape[1]
                     measured.chosen.setdefault(positives, []).append(float(chosen.mean()))
@@ -158,12 +150,12 @@ def draw_weights(out: Path, setting: str, weights: Weights, names: list[str]) ->
     """Draw the sources with the largest weights, one picture a method; return the page's lines."""
     lines = []
     for positives, method in itertools.product((POSITIVES[0], POSITIVES[-1]), DRAWN):
-        matrix = weights.sums[positives, method]
+        matrix = weights[positives, method]
         learned = np.flatnonzero(np.isfinite(matrix).all(axis=1))
         # The same rows for all methods: those that GreedyTL weighs most.
-        sizes = np.abs(weights.sums[positives, "GreedyTL"][learned]).sum(axis=0)
+        sizes = np.abs(weights[positives, "GreedyTL"][learned]).sum(axis=0)
         shown = np.sort(np.argsort(-sizes, kind="stable")[:SHOWN_SOURCES])
-        labels = [source_name(c) for c in shown]
+        labels = [str(c) for c in shown]
         title = f"{setting}, {positives} + {NEGATIVES}: {method}"
         figure = matrix_figure(
             matrix[np.ix_(learned, shown)], [names[c] for c in learned], labels, title
@@ -176,22 +168,13 @@ def draw_weights(out: Path, setting: str, weights: Weights, names: list[str]) ->
 
 def strongest(weights: Weights, names: list[str]) -> str:
     """Return a table of the sources that speak most for each class: the paper's figure 6."""
-    matrix = weights.sums[POSITIVES[-1], "GreedyTL"]
+    matrix = weights[POSITIVES[-1], "GreedyTL"]
     rows = []
     for target in np.flatnonzero(np.isfinite(matrix).all(axis=1)):
         best = np.argsort(-matrix[target], kind="stable")[:4]
-        shown = [f"{source_name(c)} {matrix[target, c]:+.3f}" for c in best]
+        shown = [f"{c} {matrix[target, c]:+.3f}" for c in best]
         rows.append([names[target], ", ".join(shown)])
     return table(["class", "sources, mean weight"], rows)
-
-
-def source_name(c: int) -> str:
-    """Return the number of an output of the network, with its class where it is known here."""
-    return f"{c} {CLASSES[c]}" if c in CLASSES else str(c)
-
-
-# Classes of ImageNet that the pictures of weights name.
-CLASSES: dict[int, str] = {}
 
 
 def main() -> None:

@@ -61,6 +61,7 @@ PREPARED = {
 # Pages with code that is not run, each with the reason; options and imports of all are checked.
 NOT_RUN = {
     "../CONTRIBUTING": "it calls the scripts of a clone, tests among them",
+    "meters": "it names the frames of a camera; tests/reading/test_meter.py draws some",
 }
 # Pages that need programs beside them: each has a test of its own below.
 WITH_PROGRAMS = ["adding", "clusters", "service"]

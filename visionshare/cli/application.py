@@ -15,6 +15,7 @@ from visionshare.cli.extraction import extract
 from visionshare.cli.labeling import suggest
 from visionshare.cli.listing import list_names, models
 from visionshare.cli.measuring import bench, measure
+from visionshare.cli.metering import meter
 from visionshare.cli.prediction import predict, prepare
 from visionshare.cli.reading import read
 from visionshare.cli.samples import samples
@@ -28,7 +29,7 @@ __all__ = ["app"]
 
 _COMMANDS = {
     "Learn": (train, transfer, suggest, samples, warmup),
-    "Use": (predict, segment, read, extract, serve),
+    "Use": (predict, segment, read, meter, extract, serve),
     "Understand": (evaluate, explain, inspect, bench),
     "Export": (export, measure, prepare),
 }

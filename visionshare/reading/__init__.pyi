@@ -1,3 +1,7 @@
+from .meter import MeterReader as MeterReader
+from .meter import MeterReading as MeterReading
+from .meter_file import Meter as Meter
+from .meter_file import Pointer as Pointer
 from .page import Block as Block
 from .page import Box as Box
 from .page import Character as Character

@@ -1,0 +1,158 @@
+"""Meters that are drawn: wheels between digits, pointers, marks, readings before, broken files."""
+
+import json
+from decimal import Decimal
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from visionshare.cli.main import main
+from visionshare.datasets.fonts import matplotlib_fonts
+from visionshare.errors import DataError, InputError
+from visionshare.reading import Meter, MeterReader, Pointer
+from visionshare.reading.meter_file import read_meter
+
+WINDOWS = tuple((60 + 50 * i, 40, 40, 60) for i in range(3))
+CENTERS = ((90, 180), (200, 180))
+FONT = next(path for path in matplotlib_fonts() if path.stem == "DejaVuSans")
+PITCH = 46
+TOML = """
+size = [320, 260]
+digits = [[60, 40, 40, 60], [110, 40, 40, 60], [160, 40, 40, 60]]
+decimals = 2
+reference = "reference.png"
+marks = [[240, 40, 40, 40], [250, 190, 40, 40]]
+pointers = [{center = [90, 180], radius = 40}, {center = [200, 180], radius = 40}]
+"""
+
+
+def _frame(value):
+    """Return the frame of a meter of three wheels and two pointers."""
+    frame = np.full((260, 320, 3), 205, np.uint8)
+    face = ImageFont.truetype(str(FONT), 46)
+    turns = [value / 10 ** (2 - i) for i in range(3)]
+    # The last wheel rolls; those before stand until it carries.
+    turns[:2] = [float(int(turn)) for turn in turns[:2]]
+    for (left, top, width, height), turn in zip(WINDOWS, turns, strict=True):
+        strip = Image.new("L", (width, height), 30)
+        draw = ImageDraw.Draw(strip)
+        for step in (-1, 0, 1, 2):
+            digit = (int(turn) + step) % 10
+            y = height / 2 + (int(turn) + step - turn) * PITCH
+            draw.text((width / 2, y), str(digit), fill=230, font=face, anchor="mm")
+        frame[top : top + height, left : left + width] = np.asarray(strip)[..., None]
+    for place, (x, y) in enumerate(CENTERS):
+        angle = np.deg2rad(36 * (value * 10 ** (place + 1) % 10))
+        tip = round(x + 38 * np.sin(angle)), round(y - 38 * np.cos(angle))
+        cv2.line(frame, (x, y), tip, (200, 60, 60), 6)
+        cv2.circle(frame, (x, y), 14, (200, 60, 60), -1)
+    for left, top, _, _ in ((240, 40, 40, 40), (250, 190, 40, 40)):
+        cv2.circle(frame, (left + 20, top + 20), 16, (255, 255, 255), -1)
+        cv2.circle(frame, (left + 20, top + 20), 7, (20, 20, 20), -1)
+    return frame
+
+
+@pytest.fixture
+def meter(tmp_path):
+    (tmp_path / "meter.toml").write_text(TOML)
+    Image.fromarray(_frame(0.0)).save(tmp_path / "reference.png")
+    return tmp_path / "meter.toml"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (123.04, "123.04"),
+        (507.5, "507.50"),
+        (248.93, "248.93"),
+        (360.0, "360.00"),
+        (916.37, "916.37"),
+    ],
+)
+def test_wheels_and_pointers_are_one_number(meter, value, shown):
+    reading = MeterReader(meter).read(_frame(value + 0.003))
+    assert reading.text == shown, reading
+    assert reading.confidence > 0.5
+    assert len(reading.places) == 5
+
+
+@pytest.mark.parametrize(("angle", "move"), [(-3, (10, -10)), (3, (-10, 10))])
+def test_a_frame_that_moved_reads_the_same(meter, angle, move):
+    turn = cv2.getRotationMatrix2D((160, 130), angle, 1.0)
+    turn[:, 2] += move
+    frame = cv2.warpAffine(_frame(123.043), turn, (320, 260), borderValue=(205, 205, 205))
+    assert MeterReader(meter).read(frame).text == "123.04"
+
+
+def test_a_lost_mark_and_an_empty_window_are_unknown(meter):
+    reader = MeterReader(meter)
+    frame = _frame(123.043)
+    covered = frame.copy()
+    covered[150:, 235:] = 205
+    assert reader.read(covered).reason.startswith("mark 2 is lost")
+    covered = frame.copy()
+    covered[40:100, 110:150] = 205
+    reading = reader.read(covered)
+    assert (reading.value, reading.reason) == (None, "digit 2: nothing to be seen")
+    covered = frame.copy()
+    covered[130:230, 140:250] = 205
+    assert reader.read(covered).reason.startswith("pointer 2: not certain")
+
+
+def test_a_reading_follows_the_one_before(tmp_path):
+    meter = Meter(size=(320, 260), digits=WINDOWS, max_rate=2.0)
+    reader = MeterReader(meter)
+    frame = _frame(123.0)
+    assert reader.read(frame, previous=122).value == Decimal(123)
+    assert reader.read(frame, previous="120", hours=2).value == Decimal(123)
+    assert "less than 124" in reader.read(frame, previous=124).reason
+    assert "more than 2.0 away" in reader.read(frame, previous=120, hours=1).reason
+    with pytest.raises(InputError, match="previous"):
+        reader.read(frame, previous="many")
+
+
+def test_another_frame_is_refused(meter):
+    with pytest.raises(InputError, match="320 x 260"):
+        MeterReader(meter).read(np.zeros((26, 32, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("decimals = 2", "decimal = 2", "Did you mean 'decimals'"),
+        ("decimals = 2", "decimals = 9", "decimals"),
+        ("decimals = 2", "decimals =", "no TOML"),
+        ("[60, 40, 40, 60]", "[60, 40, 400, 60]", "digits"),
+        ("[60, 40, 40, 60]", '"left"', "digits"),
+        ("radius = 40}", "radius = 40, color = 'blue'}", "color"),
+        ("reference.png", "none.png", "no reference frame"),
+        (", [250, 190, 40, 40]", "", "marks"),
+        ("size = [320, 260]", "", "size"),
+    ],
+)
+def test_a_broken_file_is_an_error(meter, before, after, message):
+    meter.write_text(TOML.replace(before, after))
+    with pytest.raises(DataError, match=message):
+        read_meter(meter)
+
+
+def test_pointers_may_be_dark_and_turn_the_other_way():
+    frame = np.full((100, 100, 3), 200, np.uint8)
+    cv2.line(frame, (50, 50), (85, 50), (20, 20, 20), 5)
+    for clockwise, shown in ((True, "2"), (False, "7")):
+        pointer = Pointer((50, 50), 35, "dark", 0.0, clockwise)
+        assert MeterReader(Meter(size=(100, 100), pointers=(pointer,))).read(frame).text == shown
+
+
+def test_the_command_reads_frames(meter, tmp_path, capsys):
+    for name, value in (("a.png", 123.043), ("b.png", 124.013), ("c.png", 122.003)):
+        Image.fromarray(_frame(value)).save(tmp_path / name)
+    frames = [str(tmp_path / name) for name in ("a.png", "b.png")]
+    assert main(["meter", str(meter), frames[0]]) == 0
+    assert capsys.readouterr().out == "123.04\n"
+    assert main(["meter", str(meter), *frames, str(tmp_path / "c.png"), "--json"]) == 1
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["value"] for one in said] == ["123.04", "124.01", None]
+    assert "less than 124.01" in said[2]["reason"]

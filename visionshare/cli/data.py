@@ -116,6 +116,13 @@ def check(
         bool,
         typer.Option("--labels", help="Also say which labels are probably wrong; takes longer."),
     ] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|PATTERN",
+            help="For --labels: what stays together, as `visionshare train --groups` takes it.",
+        ),
+    ] = None,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
@@ -132,6 +139,7 @@ def check(
 
     from visionshare.datasets.notices import collect_notices
     from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
+    from visionshare.datasets.readers.groups import picture_groups
     from visionshare.datasets.readers.registry import find_pictures
     from visionshare.machine.resources import resolve_jobs
 
@@ -140,6 +148,9 @@ def check(
     with collect_notices(pass_on=False):
         check_file("--sheet", path, inputs=[] if is_our_png(path) else files_of(pictures))
         found = find_pictures(pictures)
+        together = None
+        if groups is not None:
+            together = picture_groups(pictures, found, groups, "--groups")
         made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
     write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
@@ -150,7 +161,7 @@ def check(
         from visionshare.cli.labeling import check_labels
 
         name = Path(pictures).resolve().stem
-        told = check_labels(found, made.preparation, name, resolve_jobs(jobs, "--jobs"))
+        told = check_labels(found, made.preparation, name, resolve_jobs(jobs, "--jobs"), together)
         # Standard output is JSON alone where it is asked for.
         say("\n".join(told), err=as_json)
     if made.broken or made.leaked or made.ambiguous:

@@ -18,6 +18,8 @@ from visionshare.cli.text import cell, say
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from visionshare.datasets.pictures.preparation import Preparation
     from visionshare.datasets.readers.picture_set import PictureSet
 
@@ -28,8 +30,11 @@ _SHOWN = 200
 Row = tuple[str, str, str, float]
 
 
-def check_labels(pictures: PictureSet, made: Preparation, name: str, jobs: int) -> list[str]:
+def check_labels(
+    pictures: PictureSet, made: Preparation, name: str, jobs: int, groups: np.ndarray | None
+) -> list[str]:
     """Write a table and a gallery of doubtful labels; return lines that say what is in them."""
+    from visionshare.datasets.copies import groups_of_copies, joined_groups
     from visionshare.datasets.pictures.reading import read_pictures
     from visionshare.recipes.wrong_labels import doubtful_labels
     from visionshare.reports.gallery import GALLERY_BEGINS, Tile, write_gallery
@@ -41,7 +46,10 @@ def check_labels(pictures: PictureSet, made: Preparation, name: str, jobs: int) 
         pictures, made.size, made.mode, made.preprocessing, skip_broken=True, n_jobs=jobs
     )
     labels = pictures.labels[read.numbers]
-    found = doubtful_labels(read.images, labels, n_jobs=jobs)
+    kept = None
+    if groups is not None:
+        kept = joined_groups(groups_of_copies(read.images), groups[read.numbers])
+    found = doubtful_labels(read.images, labels, kept, n_jobs=jobs)
     best = found.probabilities.argmax(axis=1)
     present = sorted(set(labels.tolist()))
     rows: list[Row] = []
@@ -60,13 +68,13 @@ def check_labels(pictures: PictureSet, made: Preparation, name: str, jobs: int) 
     )
     write_gallery(page, f"Labels of {name}", about, tiles)
     _write_table(table, rows)
-    kept = "correct the column label, then: visionshare train " + str(table)
+    next_step = "correct the column label, then: visionshare train " + str(table)
     if pictures.kind != "files":
-        kept = "its pictures are in no files of their own"
+        next_step = "its pictures are in no files of their own"
     return [
         f"labels       {found.n_doubted} of {len(rows)} are doubtful",
         f"             {page} shows them; {table} lists all, the most doubtful first",
-        f"             {kept}",
+        f"             {next_step}",
     ]
 
 

@@ -59,6 +59,14 @@ class OwnPictureOptions:
         float | None, typer.Option(help="Fraction held out for testing; 0: none.")
     ] = None
     skip_broken: SkipBroken = False
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|PATTERN",
+            help="Pictures of one object, writer or burst stay together: a column of the table, or "
+            'a pattern of file names whose bracket is the group: "(.*)_[0-9]+".',
+        ),
+    ] = None
     reject: Annotated[
         float | None,
         typer.Option(

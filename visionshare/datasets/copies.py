@@ -26,6 +26,21 @@ def group_numbers(keys: Iterable[Hashable]) -> np.ndarray:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
+def joined_groups(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return groups (n,) in which examples are together that are so in one of two groupings."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, one = np.unique(first, return_inverse=True)
+    _, other = np.unique(second, return_inverse=True)
+    # Each example connects its two groups.
+    n = int(one.max(initial=-1)) + 1
+    size = n + int(other.max(initial=-1)) + 1
+    edges = coo_array((np.ones(len(one)), (one, n + other)), shape=(size, size))
+    _, component = connected_components(edges, directed=False)
+    return group_numbers(component[one].tolist())
+
+
 def _digest(entry: Any) -> bytes:
     if isinstance(entry, (str, os.PathLike)):
         try:

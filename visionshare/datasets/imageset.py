@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from visionshare.class_labels import quoted
+from visionshare.datasets.copies import groups_of_copies, joined_groups
 from visionshare.errors import DataError
 
 
@@ -32,6 +33,8 @@ class ImageSet:
         What became 0 and 255 in arrays that were no bytes.
     taught : ndarray of shape (n, n_classes), optional
         The probabilities that a teacher gives each image.
+    groups : ndarray of shape (n,), int64, optional
+        Images of a group, such as photographs of one object, train together or test together.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class ImageSet:
     split: str | None = None
     values: tuple[float, float] | None = None
     taught: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -69,9 +73,17 @@ class ImageSet:
         """Return the images with these indices."""
         names = self._names_of(ids)
         taught = None if self.taught is None else self.taught[ids]
+        groups = None if self.groups is None else self.groups[ids]
         return replace(
-            self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught
-        )
+            self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught,
+            groups=groups,
+        )  # fmt: skip
+
+    @property
+    def kept_together(self) -> np.ndarray:
+        """Numbers of what trains or tests together, (n,): groups, and copies of an image."""
+        copies = groups_of_copies(self.images)
+        return copies if self.groups is None else joined_groups(copies, self.groups)
 
     def _names_of(self, ids: np.ndarray | slice | list[int]) -> tuple[str, ...] | None:
         if self.names is None:
@@ -98,4 +110,7 @@ class ImageSet:
         labels = new_labels[self.labels[kept]].astype(np.int64)
         images = self.images[kept]
         names = self._names_of(kept)
-        return replace(self, images=images, labels=labels, classes=tuple(classes), names=names)
+        groups = None if self.groups is None else self.groups[kept]
+        return replace(
+            self, images=images, labels=labels, classes=tuple(classes), names=names, groups=groups
+        )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import label_array
 from visionshare.datasets import ImageSet
-from visionshare.datasets.copies import groups_of_copies
+from visionshare.datasets.copies import group_numbers, groups_of_copies
 from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 
-__all__ = ["Parts", "held_out_mask", "parts_of", "taken"]
+__all__ = ["Parts", "grouped", "held_out_mask", "parts_of", "taken"]
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
@@ -64,11 +65,21 @@ def parts_of(
     else:
         fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
         validation = training
-        compares = held_out_mask(training.images, training.labels, fraction, seed)
+        compares = stratified_mask(training.labels, fraction, seed, training.kept_together)
         learns = ~compares
     learning = _at_most(training.labels, learns, most_learning, seed)
     compared = _at_most(validation.labels, compares, most_compared, seed)
     return Parts(training, learning, validation, compared)
+
+
+def grouped(images: ImageSet, groups: Any) -> ImageSet:
+    """Return images with the groups that a user gives: labels of any kind, one for each."""
+    if groups is None:
+        return images
+    labels = label_array(groups, "groups")
+    if labels.shape != (len(images),):
+        raise InputError("groups", labels.shape, f"a group for each of {len(images)} images")
+    return replace(images, groups=group_numbers(labels.tolist()))
 
 
 def _at_most(labels: np.ndarray, mask: np.ndarray, most: int, seed: int) -> np.ndarray:

@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,13 @@ from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
+from visionshare.image_classifier.copies import grouped
 from visionshare.image_classifier.exporting import exported
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.refusal import Refusal
-from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.state import SearchSettings, check_seconds
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
@@ -189,7 +189,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.pretrained = pretrained
 
     def fit(
-        self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None
+        self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None, groups: Any = None
     ) -> ImageClassifier:
         """Choose and learn a classifier.
 
@@ -203,6 +203,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             More images, of which the teacher alone says what they show.
         unknown : array or sequence, optional
             Pictures of no class, where there are any: they help to refuse others.
+        groups : array-like of shape (n,), optional
+            Images of one object or burst: trials never compare on a group that they learn.
 
         Raises
         ------
@@ -227,11 +229,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
-        training = ImageSet(rasters, labels.astype(np.int64), names, "images")
+        training = grouped(ImageSet(rasters, labels.astype(np.int64), names, "images"), groups)
         refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
-        training, images, calibrating = refusal.split(training, images, self._seed())
-        preprocessing = Preprocessing() if intake is None else intake.preprocessing
         seed = self._seed()
+        training, images, calibrating = refusal.split(training, images, seed)
+        preprocessing = Preprocessing() if intake is None else intake.preprocessing
         weights = self._weights_of_numbers()
         learner = ProposalLearner(Data.of(training), training, seed, jobs, weights, preprocessing)
         if teacher is not None:
@@ -240,7 +242,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         address = self.cluster if isinstance(self.cluster, str) else None
         with cluster_client(scheduler=address) as client:
             # 2) search, then learn the best from all images
-            seen = None if intake is None else Seen(images, rasters, intake, self.size is None)
+            seen = (
+                None if intake is None else Seen(images, training.images, intake, self.size is None)
+            )
             transfer = transfer_of(network, seen, Budget.of(self.budget, None))
             settings = replace(settings, client=client or self.cluster, transfer=transfer)
             choice = choose(learner, budget, settings)
@@ -248,7 +252,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         # 3) the classifier takes images as they were given, and returns their labels
-        self.classifier_ = replace(
+        classifier = replace(
             learned,
             classes=self.classes_,
             temperature=choice.best.temperature,
@@ -256,7 +260,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             preprocessing=choice.learner.preprocessing or preprocessing,
             values=None if intake is None else intake.values,
         )
-        self.classifier_ = refusal.added_to(self.classifier_, images, calibrating, jobs)
+        self.classifier_ = refusal.added_to(classifier, images, calibrating, jobs)
         self.image_shape_ = self.classifier_.image_shape
         return self
 
@@ -266,11 +270,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             raise InputError("features", self.features, "'auto', the name of a pool, or a family")
         if isinstance(self.features, str) and self.features != "auto":
             read_pool(FeaturePart(pool=self.features), 0).check_parameters()
-        seconds = self.time
-        if seconds is not None:
-            is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-            if not is_number or not 0 < float(seconds) < math.inf:
-                raise InputError("time", seconds, "seconds above 0, or None")
+        check_seconds(self.time)
         check_class_weight(self.class_weight)
         is_cluster = isinstance(self.cluster, str) or hasattr(self.cluster, "submit")
         if self.cluster is not None and not is_cluster:
@@ -279,7 +279,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.augment, Augmentation) and self.augment not in ("auto", True, False):
             accepted = "'auto', True, False, or an Augmentation"
             raise InputError("augment", self.augment, accepted)
-        return SearchSettings(self.features, self.augment, seconds)
+        return SearchSettings(self.features, self.augment, self.time)
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""

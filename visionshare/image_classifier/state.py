@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from visionshare.image_classifier.trials import Trial, Trials
 if TYPE_CHECKING:
     from visionshare.image_classifier.pretrained import Transfer
 
-__all__ = ["SearchSettings", "SearchState"]
+__all__ = ["SearchSettings", "SearchState", "check_seconds"]
+
+
+def check_seconds(seconds: Any) -> None:
+    """Check the time that a search may take."""
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if seconds is not None and (not is_number or not 0 < float(seconds) < np.inf):
+        raise InputError("time", seconds, "seconds above 0, or None")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from visionshare.datasets.pictures.preparation import Preparation, propose_prepa
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.splits import TEST_FRACTION
 from visionshare.datasets.pictures.survey import survey_pictures
+from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.labels import TRAIN
 from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.readers.registry import find_pictures
@@ -42,6 +43,7 @@ class PictureOptions:
     skip_broken: bool = False
     reject: float | None = None
     unknown: Path | None = None
+    groups: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ def recipe_for_pictures(
     if len(pictures.classes) < 2:
         given = pictures.classes[0] if pictures.classes else "none"
         raise DataError(f"{source}: one class ({given}); a classifier needs two at least")
+    if options.groups is not None:
+        # What is not accepted ends here.
+        picture_groups(source, pictures, options.groups, "--groups")
     if options.test_fraction is not None and pictures.has_test:
         accepted = f"nothing: {source} says itself which pictures test"
         raise InputError("--test-fraction", options.test_fraction, accepted)
@@ -165,6 +170,8 @@ def _changes(
     path = os.path.join(os.curdir, source) if source in list_datasets() else source
     data: dict[str, Any] = {"source": path, "cut": None, "fonts": None, "classes": None}
     data |= {"skip_broken": options.skip_broken, "test_fraction": options.test_fraction}
+    if options.groups is not None:
+        data["groups"] = options.groups
     changes: dict[str, Any] = {"name": _name_of(source), "data": data}
     changes["description"] = f"{base.name} on {pictures.name}"
     if made is not None:

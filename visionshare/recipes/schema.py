@@ -43,6 +43,7 @@ class DataPart(Section):
     held_out: float = Field(default=0.0, ge=0, lt=1)
     test_fraction: float | None = Field(default=None, ge=0, lt=1)
     skip_broken: bool = False
+    groups: str | None = Field(default=None, min_length=1)
 
     def check(self) -> None:
         """Check that a size has both sides."""

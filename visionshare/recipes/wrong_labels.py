@@ -63,8 +63,8 @@ def doubtful_labels(
     7
     """
     probabilities = out_of_fold(images, labels, groups, seed, n_jobs)
-    order, n_doubted = ranked_doubts(labels, probabilities)
-    return DoubtfulLabels(order, n_doubted, probabilities)
+    order, doubted = ranked_doubts(labels, probabilities)
+    return DoubtfulLabels(order, int(doubted.sum()), probabilities)
 
 
 def out_of_fold(
@@ -101,12 +101,12 @@ def picture_features(images: np.ndarray, seed: int = 0, n_jobs: int = 1) -> np.n
     return np.asarray(family.transform(images, None, n_jobs))
 
 
-def ranked_doubts(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return all examples by how doubtful their labels are, and how many are doubted.
+def ranked_doubts(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all examples by the probability of their label, and which labels are doubted.
 
     Confident learning (Northcutt, Jiang and Chuang 2021): a label is doubted where the example is
-    as probably of another class as examples of that class are on average. Doubted labels come
-    first, then the others; both by the probability of the label.
+    as probably of another class as examples of that class are on average. Their number says how
+    many are wrong; which ones, the probabilities say better.
     """
     rows = np.arange(len(labels))
     of_label = probabilities[rows, labels]
@@ -120,4 +120,4 @@ def ranked_doubts(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.nda
     guess = np.where(as_sure.sum(axis=1) > 1, best, np.argmax(as_sure, axis=1))
     # 3) Doubted are labels that are neither that class nor the likeliest.
     doubted = as_sure.any(axis=1) & (guess != labels) & (best != labels)
-    return np.lexsort((of_label, ~doubted)), int(doubted.sum())
+    return np.argsort(of_label, kind="stable"), doubted

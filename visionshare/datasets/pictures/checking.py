@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.datasets.notices import pages_sentence
+from visionshare.datasets.pictures.bursts import bursts_note
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import Headers, median_size, survey_pictures
@@ -106,6 +107,7 @@ def check_pictures(
     if few:
         more = f" and {len(few) - _FEW} more" if len(few) > _FEW else ""
         notes.append(f"fewer than {_FEW} pictures to train on: {', '.join(few[:_FEW])}{more}")
+    notes += bursts_note(read.images, labels, read.names)
     return PictureCheck(
         len(pictures), pictures.has_test, pictures.n_validation > 0, tuple(counts), survey, made,
         tuple(read.broken), tuple(copies), tuple(leaked), tuple(ambiguous), tuple(notes),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
 
-from visionshare.datasets.copies import group_numbers
+from visionshare.datasets.copies import group_numbers, joined_groups
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import pages_sentence
 from visionshare.datasets.pictures.reading import read_pictures
@@ -51,12 +51,13 @@ def split_pictures(
     skip_broken: bool = False,
     n_jobs: int = 1,
     validates: bool = False,
+    together: np.ndarray | None = None,
 ) -> SplitImages:
     """Return training and test images of labeled pictures, and validation images where asked."""
     # Where the source does not say what tests, a fraction of each class is kept aside: the same
     # pictures each time, one at least of each class that has two, and never a copy of a training
     # picture. Pictures named for validation never train; they test where none is named for
-    # testing and no fraction is given.
+    # testing and no fraction is given. Pictures of one group (``together``) are in one part.
     if test_fraction is not None:
         if not 0 <= test_fraction < 1:
             raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
@@ -73,7 +74,8 @@ def split_pictures(
     )
     roles = roles[read.numbers]
     labels = pictures.labels[read.numbers]
-    groups = group_numbers(read.digests)
+    copies = group_numbers(read.digests)
+    groups = copies if together is None else joined_groups(copies, together[read.numbers])
     validating = roles == VALIDATION
     testing = roles == TEST
     training = roles == TRAIN
@@ -82,15 +84,21 @@ def split_pictures(
     origin = GIVEN
     # 2) the test pictures
     if testing.any():
-        leaked = testing & np.isin(groups, groups[training])
+        leaked = testing & np.isin(copies, copies[training])
         n_leaked = int(leaked.sum())
         if n_leaked:
             one = int(np.flatnonzero(leaked)[0])
-            other = int(np.flatnonzero(training & (groups == groups[one]))[0])
+            other = int(np.flatnonzero(training & (copies == copies[one]))[0])
             notes.append(
                 f"{n_leaked} of {testing.sum()} test pictures are training pictures too, such as "
                 f"{read.names[one]} and {read.names[other]}: the test error is lower than it "
                 "should be"
+            )
+        shared = testing & ~leaked & np.isin(groups, groups[training])
+        if shared.any():
+            notes.append(
+                f"{shared.sum()} of {testing.sum()} test pictures are of a group that trains too: "
+                "the test error is lower than it should be"
             )
     else:
         fraction = TEST_FRACTION if test_fraction is None else test_fraction
@@ -108,7 +116,7 @@ def split_pictures(
     # 3) a copy of a picture that trains or tests would not compare fairly
     validating &= ~np.isin(groups, groups[training | testing])
     # 4) what a user should know
-    notes += _notes_of_copies(labels, groups, training)
+    notes += _notes_of_copies(labels, copies, training)
     tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
     untested = list(compress(pictures.classes, ~tested))
     if testing.any() and untested:
@@ -128,7 +136,8 @@ def split_pictures(
 
     def part(images: np.ndarray, mask: np.ndarray) -> ImageSet:
         chosen_names = tuple(compress(names, mask))
-        return ImageSet(images, labels[mask], pictures.classes, pictures.name, chosen_names)
+        made = ImageSet(images, labels[mask], pictures.classes, pictures.name, chosen_names)
+        return made if together is None else replace(made, groups=groups[mask])
 
     return SplitImages(
         part(parts[0], training),

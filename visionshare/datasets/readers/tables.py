@@ -120,6 +120,19 @@ def _pictures_of(table: Path) -> PictureSet:
     return PictureSet(table.stem, classes, labels, roles_of(given, str(table)), contents)
 
 
+def table_column(path: Path, name: str) -> list[str] | None:
+    """Return the cells of a column, one for each picture of a table; None if there is none."""
+    table = path if path.is_file() else _table_in(path)
+    if table is None or not has_table(path):
+        return None
+    read = _json_rows if table.suffix.lower() in _JSON_LINES else _csv_rows
+    with file_errors(table, "a table"), open(table, encoding="utf-8-sig", newline="") as file:
+        rows = [row for _, row in read(file) if row is not None]
+    if not any(name.lower() in row for row in rows):
+        return None
+    return [str(row.get(name.lower()) or "") for row in rows]
+
+
 class _Lines:
     """The lines of a file, of which one row takes so many characters at most."""
 

@@ -18,10 +18,10 @@ from visionshare.datasets import (
     list_datasets,
     load_images,
 )
-from visionshare.datasets.copies import groups_of_copies
 from visionshare.datasets.folders import find_images, read_images
 from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
 from visionshare.datasets.pictures.survey import common_size
+from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
@@ -95,6 +95,9 @@ def load_split(
         pictures = find_pictures(data.source)
         if size is None and pictures.kind == "files":
             size = common_size(pictures)
+        together = None
+        if data.groups is not None:
+            together = picture_groups(data.source, pictures, data.groups)
         return split_pictures(
             pictures,
             size,
@@ -104,8 +107,9 @@ def load_split(
             skip_broken=data.skip_broken,
             n_jobs=jobs,
             validates=validates,
+            together=together,
         )
-    for name in ("test_fraction", "skip_broken"):
+    for name in ("test_fraction", "skip_broken", "groups"):
         if getattr(data, name):
             raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
     cut = None if data.cut is None else data.cut.build()
@@ -136,7 +140,7 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
     if data.held_out:
         # The same images for every seed: settings are compared on them, and the test images stay
         # unread.
-        mask = stratified_mask(chosen.labels, data.held_out, 0, groups_of_copies(loaded.images))
+        mask = stratified_mask(chosen.labels, data.held_out, 0, loaded.kept_together)
         tested = chosen.subset(np.flatnonzero(mask))
         chosen = chosen.subset(np.flatnonzero(~mask))
         others = loaded
@@ -315,6 +319,6 @@ def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
     # A fraction of each class, with their copies; equal images count as copies.
     labels = images.training.labels[: images.n_originals]
     fraction = recipe.early_exit.fraction
-    groups = groups_of_copies(images.originals)
+    groups = images.training.subset(slice(images.n_originals)).kept_together
     mask = stratified_mask(labels, fraction, recipe.seed, groups)
     return np.tile(mask, len(images.training) // images.n_originals)

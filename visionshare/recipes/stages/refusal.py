@@ -12,7 +12,6 @@ from visionshare.batch.pictures import read_picture
 from visionshare.classifier import CompactClassifier, learn_unknown_rule
 from visionshare.classifier.unknown_learning import FEWEST
 from visionshare.datasets import ImageSet
-from visionshare.datasets.copies import groups_of_copies
 from visionshare.datasets.folders import iter_images
 from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.sampling import stratified_mask
@@ -36,7 +35,7 @@ def calibrating_mask(images: ImageSet, seed: int) -> np.ndarray:
         raise InputError("reject", "examples that are no pictures", "pictures, or None")
     n = len(images)
     fraction = min(max(_FRACTION, min(_LARGEST, _ENOUGH / n)), _MOST / n)
-    mask = stratified_mask(images.labels, fraction, seed, groups_of_copies(images.images))
+    mask = stratified_mask(images.labels, fraction, seed, images.kept_together)
     if mask.sum() < FEWEST:
         given = f"{n} training pictures"
         raise InputError("reject", given, f"more: {FEWEST} of them calibrate, at most 30 %")

@@ -109,7 +109,7 @@ def check_stored(recipe: Any) -> None:
     needs = "not with pictures that stay in storage"
     if data.height is None:
         raise RecipeError("data.height: pictures of storage need a size (--size 32)")
-    for name in ("cut", "fonts", "classes", "per_class", "limit"):
+    for name in ("cut", "fonts", "classes", "per_class", "limit", "groups"):
         if getattr(data, name) is not None:
             raise RecipeError(f"data.{name}: {needs}")
     if data.held_out or data.test_fraction:

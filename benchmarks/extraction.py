@@ -192,16 +192,12 @@ def our_filters(n: int, work: Work) -> np.ndarray:
 
 @cache
 def _kernels(path: str, n: int) -> list[np.ndarray]:
-    bank = _bank([path], n)
-    values = []
-    for number in range(n):
-        whole = bank.describe(number)["filter"]
-        rows, columns = np.nonzero(whole)
-        middle = np.array(whole.shape) // 2
-        reach = max(np.abs(rows - middle[0]).max(), np.abs(columns - middle[1]).max())
-        around = tuple(slice(m - reach, m + reach + 1) for m in middle)
-        values.append(np.ascontiguousarray(whole[around]))
-    return values
+    """Return the values of the filters, each as large as it reaches."""
+    from visionshare.generators.gabor.values import gabor_values, reach_of
+
+    filters = _bank([path], n).filters_
+    sides = [int(reach) + 1 for reach in reach_of(filters)]
+    return [gabor_values(filters[i : i + 1], side, side)[0] for i, side in enumerate(sides)]
 
 
 def _pooled(

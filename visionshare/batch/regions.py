@@ -173,7 +173,8 @@ def _numbers(mask: Path) -> np.ndarray:
             f"{mask}: {numbers.dtype} of shape {numbers.shape}; accepted: whole numbers, one per "
             f"pixel, at most {_MOST_OBJECTS}"
         )
-    return numbers.astype(np.int32)
+    native = np.uint8 if numbers.dtype == bool else numbers.dtype.newbyteorder("=")
+    return numbers.astype(native, copy=False)
 
 
 def patches_around(

@@ -180,7 +180,7 @@ def _fitted(
     if pixels.dtype == np.uint8 and pixels.ndim > 1:
         # Steps that crop leave pictures of one size in several.
         size = size or (pixels.shape[0], pixels.shape[1])
-        is_plain = steps == _PLAIN and size == pixels.shape[:2]
+        is_plain = size == pixels.shape[:2] and steps == _PLAIN
         return pixels if is_plain else steps.apply(pixels, size)
     if size is not None and pixels.shape[:2] != size:
         raise DataError(f"{name}: {pixels.dtype} of shape {pixels.shape}; only bytes are resized")

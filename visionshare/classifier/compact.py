@@ -22,6 +22,7 @@ from visionshare.datasets.intake import Intake, Rasters, as_rasters
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.errors.inputs import checked_path
 from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.files.bundled import bundled_classifiers
 from visionshare.files.durable import write_text
@@ -449,8 +450,8 @@ class CompactClassifier:
         >>> same.classes_.tolist()
         ['a', 'b']
         """
-        if not os.path.exists(path):
-            path = bundled_classifiers().get(os.fspath(path), Path(path))
+        given = checked_path("path", path)
+        path = given if given.exists() else bundled_classifiers().get(os.fspath(path), given)
         values = read_fields(path)
         try:
             return CompactClassifier(**values)

@@ -141,6 +141,9 @@ class Front:
 
         try:
             await (await self._answering(scope))(scope, receive, send_with_headers)
+        except asyncio.CancelledError:
+            # granian cancels requests whose connections its end closes, and would log a failure.
+            pass
         except Exception:
             _logger.exception("a request failed")
             if not is_started:

@@ -94,7 +94,7 @@ def campaign(*parts: Mapping[str, Mapping[str, Any]]) -> str:
     return table([*header, "same file"], rows)
 
 
-def write(out: Path, found: Mapping[str, Any]) -> None:
+def write(out: Path, found: Mapping[str, Any], remark: str = "") -> None:
     """Write the page and the raw runs."""
     keep_runs(out, "extraction", found)
     write_page(
@@ -103,6 +103,7 @@ def write(out: Path, found: Mapping[str, Any]) -> None:
         beside=beside(found["beside"]),
         clock=clock(found["beside"]),
         campaign=campaign(found["pictures"], found["scans"]),
+        remark=remark,
     )
 
 
@@ -112,10 +113,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--runs", type=Path, default=Path("out/extraction"), help="their folder")
     parser.add_argument("--quick", action="store_true", help="a few pictures, to see it run")
+    parser.add_argument("--remark", default="", help="on the page, such as the machine's load")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    write(options.out, {name: figures(name, options.runs, options.quick) for name in RUNS})
+    found = {name: figures(name, options.runs, options.quick) for name in RUNS}
+    write(options.out, found, options.remark)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,9 @@ def _say_trial(trial: Trial) -> None:
 def _say_choice(found: SearchedRecipe) -> None:
     choice = found.choice
     say(f"chosen       {choice.best.proposal}")
+    if choice.best.classifier.family.bytes_elsewhere:
+        needs = "visionshare[pretrained] has to be installed where the classifier is used"
+        say(f"needs        {needs}; --pretrained off or a --budget finds one that needs nothing")
     if choice.is_honest:
         sure = 100 * (1 - choice.best.doubt)
         why = f"highest mean confidence on validation images: {sure:.1f} %"

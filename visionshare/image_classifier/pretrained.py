@@ -181,8 +181,7 @@ def transfer_of(given: Any, seen: Seen | None, budget: Budget) -> Transfer | Non
     larger = seen.intake
     side = min(parameters["size"], round(float(np.median(sides, axis=0).max())))
     if seen.any_size and side > max(seen.intake.size):
-        color = seen.intake.n_channels == 3
-        larger = propose_intake(listed, (side, side), color if color else "auto")
+        larger = propose_intake(listed, (side, side), seen.intake.n_channels == 3)
 
     def read(rows: np.ndarray, _: bool) -> np.ndarray:
         if larger is seen.intake:

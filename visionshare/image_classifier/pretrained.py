@@ -23,7 +23,7 @@ from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.pictures import propose_intake, sides_of
 from visionshare.image_classifier.proposals import Data, Dense, Proposal
 from visionshare.image_classifier.state import SearchState
-from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
+from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials, doubts_of
 from visionshare.recipes import Recipe
 
 __all__ = [
@@ -47,8 +47,12 @@ _LARGE_SIDE = 224
 _FEW_LARGE = 3000
 # Of a picture and its copies, before it is known; on the safe side.
 _SECONDS = 0.02
-# Standard errors of a difference that leave no doubt.
+# Standard errors of a difference that leave no doubt, where there are so many images at least.
 _CLEAR = 3.0
+_FEW = 20
+# Of few images: those that compare in all, of so many parts at most.
+_COMPARED = 60
+_MOST_FOLDS = 8
 # Smaller pictures show too little of a thing.
 _LEAST_SIDE = 16
 
@@ -120,7 +124,6 @@ class Transfer:
     n_sample: int = 500
     n_sample_compared: int = 300
     n_copied: int = 300
-    n_folds: int = 3
     n_few: int = 400
 
     def suits(self, own: ProposalLearner) -> bool:
@@ -268,14 +271,14 @@ def _best_of(
             found.append(trial)
     if not found:
         return None
-    # Few held-out images say little: others are held out too, each time a quarter.
-    doubts = [[trial.doubts for trial in (best, *found)]]
-    is_clear = _in_errors(best.doubts, found[0].doubts) > _CLEAR
+    # Few held-out images say little, and the best so far was chosen by them: others decide.
+    doubts = [trial.doubts for trial in (best, *found)]
+    n = len(best.doubts)
+    is_clear = n >= _FEW and _in_errors(best.doubts, found[0].doubts) > _CLEAR
     if len(parts.learning) <= transfer.n_few and not parts.validates and not is_clear:
-        doubts += _other_folds(state, transfer, own, [best, *found])
-    columns = [np.concatenate(each) for each in zip(*doubts, strict=True)]
-    winner, ahead = best, columns[0]
-    for trial, own_doubts in zip(found, columns[1:], strict=True):
+        doubts = _other_folds(state, transfer, own, [best, *found]) or doubts
+    winner, ahead = best, doubts[0]
+    for trial, own_doubts in zip(found, doubts[1:], strict=True):
         if _in_errors(ahead, own_doubts) > state.settings.likely:
             winner, ahead = trial, own_doubts
     return None if winner is best else winner
@@ -289,11 +292,14 @@ def _in_errors(doubts: np.ndarray, fewer: np.ndarray) -> float:
 
 def _other_folds(
     state: SearchState, transfer: Transfer, own: ProposalLearner, trials: list[Trial]
-) -> list[list[np.ndarray]]:
-    """Return the doubts of proposals on other parts of the images."""
+) -> list[np.ndarray]:
+    """Return the doubts of proposals on other parts of the images, a quarter each time."""
     proposals = [trial.proposal for trial in trials]
-    folds: list[list[np.ndarray]] = []
-    for fold in range(1, transfer.n_folds):
+    n_compared = len(trials[0].doubts)
+    n_folds = min(_MOST_FOLDS, -(-_COMPARED // max(1, n_compared)))
+    scores: list[list[np.ndarray]] = [[] for _ in proposals]
+    truth = []
+    for fold in range(1, n_folds + 1):
         parts = parts_of(own.images, own.seed + fold, None)
         part = own.images.subset(parts.learning)
         learner = replace(own, data=Data.of(part), images=part, preprocessing=None, max_flash=None)
@@ -301,14 +307,16 @@ def _other_folds(
         # What is kept has the name of its recipe and its number of images: those of folds agree.
         pairs = [Trials(learner, compared)]
         pairs += [transfer.trials(own, parts)] * (len(proposals) - 1)
-        doubts = []
-        for of_fold, proposal in zip(pairs, proposals, strict=True):
+        for of_fold, proposal, found in zip(pairs, proposals, scores, strict=True):
             (again,) = of_fold.run([proposal], state.epochs)
             if not isinstance(again, Trial):
-                return folds
-            doubts.append(again.doubts)
-        folds.append(doubts)
-    return folds
+                return []
+            seen = of_fold.held_out.images
+            found.append(again.classifier.decision_function(seen, own.n_jobs))
+        truth.append(compared.labels)
+    # One temperature for all parts: that of a few images would be chance.
+    labels = np.concatenate(truth).astype(np.int64)
+    return [doubts_of(np.concatenate(found), labels)[1] for found in scores]
 
 
 def _tried(

@@ -33,8 +33,9 @@ from visionshare.recipes.stages.members import choose_features
 from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import fine_tuned
 from visionshare.recipes.training import images_in_memory
+from visionshare.scores import softmax
 
-__all__ = ["Learned", "ProposalLearner", "Trial", "Trials", "table"]
+__all__ = ["Learned", "ProposalLearner", "Trial", "Trials", "doubts_of", "table"]
 
 _logger = logging.getLogger(__name__)
 
@@ -355,10 +356,7 @@ class Trials:
         scores = classifier.decision_function(self.held_out.images, self.learner.n_jobs)
         truth = self.held_out.labels.astype(np.int64)
         error = float(np.mean(np.argmax(scores, axis=1) != truth))
-        counted, true = with_an_error(scores, truth)
-        temperature = fit_temperature(counted, true, np.ones(len(true)))
-        calibrated = replace(classifier, temperature=temperature)
-        doubts = 1 - calibrated.probabilities(scores)[np.arange(len(truth)), truth]
+        temperature, doubts = doubts_of(scores, truth)
         return Trial(proposal, error, doubts, temperature, classifier)
 
     def _read(self, proposal: Proposal, epochs: int) -> Learned | None:
@@ -373,6 +371,13 @@ class Trials:
             return
         recipe = self.learner.recipe(proposal, epochs)
         self.kept.write(recipe, self.n, learned.classifier, learned.seconds)
+
+
+def doubts_of(scores: np.ndarray, truth: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the temperature that fits scores best, and 1 − the probabilities of the classes."""
+    counted, true = with_an_error(scores, truth)
+    temperature = fit_temperature(counted, true, np.ones(len(true)))
+    return temperature, 1 - softmax(scores, temperature)[np.arange(len(truth)), truth]
 
 
 def _is_of_object(proposal: Proposal) -> bool:

@@ -58,3 +58,19 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
     first = reliability.campaign("images", 2, tmp_path)
     assert (first.tries, first.survived) == (2, 2)
     assert reliability.campaign("images", 3, tmp_path).tries == 3
+
+
+def test_the_service_is_measured_again_and_the_counts_stay(tmp_path, monkeypatch):
+    images = Result()
+    images.add(Ending("survived", part="image"))
+    reliability.write(tmp_path, {"images": images}, _found())
+    found = _found()
+    found["attacks"]["attacks"][1]["health"]["most"] = 8.5
+    for what, figures in found.items():
+        (tmp_path / f"service-{what}.json").write_text(json.dumps(figures), encoding="utf-8")
+    arguments = ["reliability", "--service", "--runs", str(tmp_path), "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", arguments)
+    reliability.main()
+    text = (tmp_path / "reliability.md").read_text(encoding="utf-8")
+    assert "1 of 1 tries survived" in text
+    assert "8.5 ms (3 ms)" in text

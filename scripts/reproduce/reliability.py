@@ -5,6 +5,7 @@ stopped goes on, a benchmark that is there is not run again, and the page is wri
 
     python -m scripts.reproduce.reliability --runs FOLDER
     python -m scripts.reproduce.reliability --runs FOLDER --share 0.1     # a tenth of the tries
+    python -m scripts.reproduce.reliability --runs FOLDER --service       # the counts stay
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from scripts.attack.campaign import read_campaign
 from scripts.attack.results import Result
-from scripts.reproduce.results import RESULTS, keep_runs, table, write_page
+from scripts.reproduce.results import RESULTS, keep_runs, kept_runs, table, write_page
 from visionshare.files.durable import write_text
 
 # Each kind of attack: what it does, and the tries of the whole campaign.
@@ -178,13 +179,18 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("out/reliability"), help="their folder")
     parser.add_argument("--share", type=float, default=1.0, help="part of the tries (default 1)")
     parser.add_argument("--quick", action="store_true", help="a few tries, to see it run")
+    parser.add_argument("--service", action="store_true", help="the service alone, anew")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    results = {}
-    for kind, (_, tries) in TRIES.items():
-        n_tries = 2 if options.quick else max(round(options.share * tries), 1)
-        results[kind] = campaign(kind, n_tries, options.runs)
+    if options.service:
+        stored = kept_runs(options.out, "reliability")["attacks"]
+        results = {kind: Result.from_values(values) for kind, values in stored.items()}
+    else:
+        results = {}
+        for kind, (_, tries) in TRIES.items():
+            n_tries = 2 if options.quick else max(round(options.share * tries), 1)
+            results[kind] = campaign(kind, n_tries, options.runs)
     short = {
         "attacks": ["--attacks", "none", "half-closed clients"],
         "speed": ["--seconds", "0.2", "--rounds", "1"],

@@ -65,7 +65,7 @@ _LOCK = "extraction.lock"
 FEATURES_FILE = "features.safetensors"
 # Images that an estimate of the time evaluates; a whole block where these take less time.
 _TRIED = 16
-_LONG_ENOUGH = 0.1
+_LONG_ENOUGH = 0.3
 
 T = TypeVar("T")
 

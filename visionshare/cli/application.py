@@ -12,6 +12,7 @@ from visionshare.cli.evaluation import evaluate, inspect
 from visionshare.cli.explanation import explain
 from visionshare.cli.export import export
 from visionshare.cli.extraction import extract
+from visionshare.cli.finding import find
 from visionshare.cli.labeling import suggest
 from visionshare.cli.listing import list_names, models
 from visionshare.cli.measuring import bench, measure
@@ -29,7 +30,7 @@ __all__ = ["app"]
 
 _COMMANDS = {
     "Learn": (train, transfer, suggest, samples, warmup),
-    "Use": (predict, segment, read, meter, extract, serve),
+    "Use": (predict, find, segment, read, meter, extract, serve),
     "Understand": (evaluate, explain, inspect, bench),
     "Export": (export, measure, prepare),
 }

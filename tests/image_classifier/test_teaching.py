@@ -1,13 +1,18 @@
 """Teachers of images in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
+from visionshare.datasets.intake import Intake
 from visionshare.errors import InputError, VisionshareError
+from visionshare.generators.pretrained.efficientnet import is_installed
 from visionshare.image_classifier.proposals import Data, Proposal
 from visionshare.image_classifier.structure import Structure
+from visionshare.image_classifier.teaching import taught_learner, without_copies_of_others
 from visionshare.image_classifier.trials import ProposalLearner, Trials
 from visionshare.recipes.schema import TeacherPart
 
@@ -23,8 +28,6 @@ def learner(pictures):
 
 
 def learned(learner, **changes):
-    from dataclasses import replace
-
     (found,) = replace(learner, **changes).learned([PROPOSAL], 2)
     return found.result()
 
@@ -79,3 +82,27 @@ def test_a_file_teaches_and_is_named_in_the_recipe(tmp_path, fitted, pictures, b
 def test_what_cannot_teach_is_refused_before_work_starts(options, unlabeled, said, pictures):
     with pytest.raises(VisionshareError, match=said):
         ImageClassifier(**options).fit(*pictures, unlabeled=unlabeled)
+
+
+def test_a_pretrained_network_says_what_copies_show_that_are_not_held_out():
+    if not is_installed():
+        pytest.skip("the extra [pretrained] is not installed")
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 60, (16, 12, 12, 3)).astype(np.uint8)
+    labels = np.arange(16) % 2
+    images[labels == 1, :, :, 0] += 180
+    training = ImageSet(images, labels, ("blue", "red"), "colors")
+    learner = ProposalLearner(Data.of(training), training)
+    part = TeacherPart(source="pretrained", copies=2)
+    intake = Intake((12, 12), 3)
+    taught = taught_learner(
+        replace(learner, teacher=part), intake, images, images[:3], ["blue", "red"]
+    )
+    assert taught.images.taught.shape == (16, 2)
+    assert (taught.images.taught.argmax(axis=1) == labels).all()
+    assert len(taught.unlabeled) == 2 * 16 + 3
+    assert (taught.unlabeled.labels[:32] == np.tile(labels, 2)).all()
+    rows = np.array([1, 4])
+    kept = without_copies_of_others(taught, rows)
+    expected = taught.unlabeled.images[[1, 4, 17, 20, 32, 33, 34]]
+    np.testing.assert_array_equal(kept.images, expected)

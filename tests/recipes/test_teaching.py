@@ -93,7 +93,7 @@ def test_a_file_teaches_of_pictures_without_a_class_too(tmp_path, alone):
     assert both.metrics["train_images"] == 230
     assert labeled.metrics["train_images"] == 200
     assert not same(labeled.classifier, both.classifier)
-    assert "30 pictures without a class" in both.metrics["notes"][-1]
+    assert "30 copies and pictures without a class" in both.metrics["notes"][-1]
 
 
 def test_a_model_in_onnx_says_what_its_classifier_says(tmp_path, alone):

@@ -17,6 +17,7 @@ from visionshare.image_classifier.pretrained import try_pretrained
 from visionshare.image_classifier.proposals import Dense
 from visionshare.image_classifier.search import search
 from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.teaching import without_copies_of_others
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
 from visionshare.recipes.teachers import SELF
@@ -111,7 +112,8 @@ def choose(
     part = replace(
         learner, data=replace(data, n=len(learning)), images=learning,
         preprocessing=None, max_flash=None,
-        teacher=None if waits else learner.teacher, unlabeled=None if waits else learner.unlabeled,
+        teacher=None if waits else learner.teacher,
+        unlabeled=None if waits else without_copies_of_others(learner, parts.learning),
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
     state = SearchState.of(data, trials, budget, settings)

@@ -19,10 +19,9 @@ from visionshare.recipes.teachers import (
     SELF,
     TaughtRun,
     check_source,
+    n_copies,
     taught_images,
 )  # fmt: skip
-
-__all__ = ["taught_learner", "teacher_part"]
 
 
 def teacher_part(teacher: Any, features: Any, unlabeled: Any) -> TeacherPart | None:
@@ -39,6 +38,17 @@ def teacher_part(teacher: Any, features: Any, unlabeled: Any) -> TeacherPart | N
     part = TeacherPart(source=os.fspath(teacher))
     check_source(part.source)
     return part
+
+
+def without_copies_of_others(learner: ProposalLearner, rows: np.ndarray) -> ImageSet | None:
+    """Return the images without a class, less the copies of images that do not learn."""
+    unlabeled = learner.unlabeled
+    if unlabeled is None or learner.teacher is None:
+        return unlabeled
+    n = len(learner.images)
+    n_copied = n * n_copies(learner.teacher, n)
+    copied = np.arange(n_copied).reshape(-1, n)[:, rows].ravel()
+    return unlabeled.subset(np.concatenate([copied, np.arange(n_copied, len(unlabeled))]))
 
 
 def taught_learner(
@@ -82,6 +92,6 @@ def taught_learner(
         shown = Intake((shape[0], shape[1]), 3, steps, intake.values)
         return shown.apply(images), None if unlabeled is None else shown.apply(unlabeled)
 
-    asked = TaughtRun(learner.class_weight, learner.seed, learner.n_jobs)
+    asked = TaughtRun(learner.class_weight, learner.seed, learner.n_jobs, intake.preprocessing)
     training, more = taught_images(part, (learner.images, more), view, classes, asked)
     return replace(learner, images=training, unlabeled=more)

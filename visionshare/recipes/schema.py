@@ -136,12 +136,14 @@ class TeacherPart(Section):
     """Who teaches, see :mod:`visionshare.recipes.teachers`, and of which unlabeled pictures.
 
     ``source``: "self" for ``members`` classifiers of the recipe with ``width`` times the templates;
-    "pretrained"; or the file of a classifier or of a model in ONNX.
+    "pretrained"; or the file of a classifier or of a model in ONNX. ``copies``: deformed copies of
+    each picture of which "pretrained" says what they show, fewer of many pictures.
     """
 
     source: str = Field(min_length=1)
     members: int = Field(default=3, ge=1, le=5)
     width: float = Field(default=2.0, ge=1, le=8)
+    copies: int = Field(default=5, ge=0, le=20)
     unlabeled: str | None = Field(default=None, min_length=1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from visionshare.class_labels import quoted
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets import ImageSet, Preprocessing
+from visionshare.datasets import Augmentation, ImageSet, Preprocessing, augmented_copies
+from visionshare.datasets.intake import Intake, as_rasters
 from visionshare.errors import InputError
 from visionshare.generators.pretrained.network import kept_activations
 from visionshare.recipes.onnx_teacher import OnnxTeacher
@@ -26,12 +27,32 @@ PRETRAINED = "pretrained"
 PRETRAINED_SIDE = 128
 
 
+# Copies that the pretrained network is shown, at most, and at once.
+_MOST_COPIES = 20_000
+_BATCH = 200
+_UNCHANGED = Preprocessing()
+_DEFORMED = Augmentation(
+    alpha=0.0,
+    rotation=10.0,
+    scale=0.2,
+    shear=0.1,
+    shift=PRETRAINED_SIDE // 8,
+    flip=0.5,
+    border="reflect",
+    brightness=0.3,
+    contrast=0.3,
+    saturation=0.3,
+)
+
+
 class TaughtRun(NamedTuple):
     """How a teacher is learned and asked."""
 
     class_weight: Any = None
     seed: int = 0
     n_jobs: int = 1
+    #: Of the pictures that the small classifier learns from.
+    preprocessing: Preprocessing = _UNCHANGED
 
 
 class PictureTeacher(Protocol):
@@ -129,10 +150,44 @@ def taught_images(
             teacher = read_teacher(part.source)
             shown, others = view(teacher.image_shape, teacher.preprocessing)
         training = replace(training, taught=probabilities_of(teacher, shown, names, run.n_jobs))
-    if unlabeled is None:
-        return training, None
-    more = probabilities_of(teacher, others, names, run.n_jobs)
-    return training, replace(unlabeled, taught=more, labels=np.argmax(more, axis=1))
+    learned = []
+    n = n_copies(part, len(training))
+    if n > 0:
+        learned = list(_taught_copies(teacher, training, np.asarray(shown), n, run))
+    if unlabeled is not None:
+        said = probabilities_of(teacher, others, names, run.n_jobs)
+        learned.append(replace(unlabeled, taught=said, labels=np.argmax(said, axis=1)))
+    return training, joined(learned) if learned else None
+
+
+def n_copies(part: TeacherPart, n: int) -> int:
+    """Return how many copies of each of n pictures come first among those without a class."""
+    return min(part.copies, _MOST_COPIES // n) if part.source == PRETRAINED else 0
+
+
+def _taught_copies(
+    teacher: PictureTeacher, training: ImageSet, shown: np.ndarray, n: int, run: TaughtRun
+) -> Iterator[ImageSet]:
+    """Yield deformed copies of the pictures that a teacher is shown, few at a time."""
+    rows, columns, *channels = training.images.shape[1:]
+    small = Intake((rows, columns), channels[0] if channels else 1, run.preprocessing)
+    made = augmented_copies(shown, _DEFORMED, n, run.seed, _BATCH, 0, run.n_jobs)
+    for _, _, copies in made:
+        said = probabilities_of(teacher, as_rasters(copies), training.classes, run.n_jobs)
+        labels = np.argmax(said, axis=1)
+        yield ImageSet(small.apply(copies), labels, training.classes, "copies", taught=said)
+
+
+def joined(parts: Sequence[ImageSet]) -> ImageSet:
+    """Return the images of all parts, with what a teacher says where it says something of each."""
+    taught = [part.taught for part in parts if part.taught is not None]
+    return replace(
+        parts[0],
+        images=np.concatenate([part.images for part in parts]),
+        labels=np.concatenate([part.labels for part in parts]),
+        names=None,
+        taught=np.concatenate(taught) if len(taught) == len(parts) else None,
+    )
 
 
 # ---- frozen columns of a pretrained network

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets import ImageSet, Preprocessing
+from visionshare.datasets import Preprocessing
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import RecipeError
 from visionshare.files.durable import remove_folder
@@ -17,7 +17,7 @@ from visionshare.recipes.schema import Recipe
 from visionshare.recipes.sections import section_of
 from visionshare.recipes.stages.images import RunImages, prepare_images, preprocessing_of
 from visionshare.recipes.stages.members import learn_members
-from visionshare.recipes.teachers import SELF, TaughtRun, taught_images
+from visionshare.recipes.teachers import SELF, TaughtRun, joined, taught_images
 
 
 def with_teacher(run: TrainingRun, images: RunImages) -> RunImages:
@@ -36,11 +36,11 @@ def with_teacher(run: TrainingRun, images: RunImages) -> RunImages:
                 rasters = as_rasters(unlabeled.images)
                 scores = teacher.decision_function(rasters, run.jobs)
                 unlabeled = replace(unlabeled, labels=np.argmax(scores, axis=1))
-    training = joined(images.training, unlabeled)
+    training = images.training if unlabeled is None else joined([images.training, unlabeled])
     teacher = training.taught if teacher is None else teacher
     note = f"taught by {part.source!r} ({run.clock.seconds['teacher']:.0f} s)"
     if unlabeled is not None:
-        note += f", also of {len(unlabeled)} pictures without a class"
+        note += f", also of {len(unlabeled)} copies and pictures without a class"
     return replace(
         images,
         training=training,
@@ -48,22 +48,6 @@ def with_teacher(run: TrainingRun, images: RunImages) -> RunImages:
         unlabeled=None,
         teacher=teacher,
         notes=(*images.notes, note),
-    )
-
-
-def joined(training: ImageSet, unlabeled: ImageSet | None) -> ImageSet:
-    """Return training images, and after them others with the classes that a teacher gave them."""
-    if unlabeled is None:
-        return training
-    taught = None
-    if training.taught is not None and unlabeled.taught is not None:
-        taught = np.concatenate([training.taught, unlabeled.taught])
-    return replace(
-        training,
-        images=np.concatenate([training.images, unlabeled.images]),
-        labels=np.concatenate([training.labels, unlabeled.labels]),
-        names=None,
-        taught=taught,
     )
 
 
@@ -86,7 +70,7 @@ def told(run: TrainingRun, images: RunImages) -> RunImages:
         return as_rasters(seen.training.images), others
 
     weights = getattr(run.recipe.learner, "class_weight", None)
-    asked = TaughtRun(weights, run.recipe.seed, run.jobs)
+    asked = TaughtRun(weights, run.recipe.seed, run.jobs, preprocessing_of(run.recipe))
     labeled = (training, images.unlabeled)
     training, unlabeled = taught_images(part, labeled, view, training.classes, asked)
     return replace(images, training=training, unlabeled=unlabeled)

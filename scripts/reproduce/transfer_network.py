@@ -216,8 +216,8 @@ def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws:
         )
         for name, outcome in measured.items()
     ]
-    first = next(iter(done))
-    outcome, weights, names = done[first]
+    noisy = measured[SETTINGS[0].name]
+    drawn_set = "cifar10" if "cifar10" in done else SETTINGS[0].name
     write_page(
         out,
         "transfer_network",
@@ -226,9 +226,9 @@ def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws:
         tests=TESTS,
         side=SIDE,
         data_sets="\n\n".join(parts),
-        noise=noise_table(outcome),
+        noise=noise_table(noisy),
         strongest="\n\n".join(strongest(w, names) for _, w, names in done.values()),
-        matrices="\n\n".join(draw_weights(out, first, weights, names)),
+        matrices="\n\n".join(draw_weights(out, drawn_set, *done[drawn_set][1:])),
     )
 
 

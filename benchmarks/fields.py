@@ -303,10 +303,11 @@ def main() -> None:
     parser.add_argument("--fonts", required=True, help="folder with the fonts that test")
     parser.add_argument("--classifier", default="reader")
     parser.add_argument("--per-cell", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="readers to measure")
     parser.add_argument("--show", action="store_true", help="print the fields that are misread")
     given = parser.parse_args()
-    fields = list(made_fields(given.fonts, given.per_cell))
+    fields = list(made_fields(given.fonts, given.per_cell, given.seed))
     print(f"{len(fields)} fields, {len({f.family for f in fields})} families")
     readers: dict[str, Callable[[], Reader]] = {
         "visionshare": lambda: our_reader(given.classifier),

@@ -5,11 +5,17 @@ import xml.etree.ElementTree as ET
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from scripts.reproduce.rendering import render_page
+from visionshare import load
+from visionshare.cli.main import main
+from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.errors import InputError
+from visionshare.files.bundled import bundled_classifiers
 from visionshare.reading import PageReader, read_page
 from visionshare.reading.alphabet import Alphabet, Pattern
+from visionshare.reading.pages import gray_pages, n_pages_of
 from visionshare.reading.writers import as_alto, as_tsv
 
 
@@ -121,3 +127,40 @@ def test_tsv_and_alto_have_the_words(reader, font):
     root = ET.fromstring(as_alto(page, 'a "<b>.png').encode())
     strings = root.findall(".//{http://www.loc.gov/standards/alto/ns-v4#}String")
     assert [string.get("CONTENT") for string in strings] == ["TWO", "WORDS", "AND", "42"]
+
+
+def test_digits_of_seven_segments_are_read():
+    """Segments with gaps between them, as the benchmark draws them."""
+    from benchmarks.fields import drawn_segments
+
+    reader = PageReader(load("reader"), "0123456789.")
+    texts = ["8071", "236.9", "4517.0"]
+    pictures = [drawn_segments(text, np.random.default_rng(5)) for text in texts]
+    read = [reader.read(picture).text.replace(" ", "") for picture in pictures]
+    assert read == texts
+
+
+def test_prose_and_foreign_characters_are_noted():
+    reader = PageReader(load("reader"))
+    font = next(path for path in matplotlib_fonts() if path.stem == "DejaVuSans")
+    prose = ["and then he went over the hill to see", "what was on the other side of it"]
+    assert "Tesseract" in reader.read(render_page(prose, font, 16)).note
+    foreign = reader.read(render_page(["ЖДИЯ ЩЮЛФ ЦЪЭШ"], font, 16))
+    assert "Tesseract" in foreign.note
+    assert reader.read(render_page(["INVOICE 2026-11-27"], font, 16)).note == ""
+
+
+def test_a_pdf_is_read_page_by_page(font, tmp_path):
+    pytest.importorskip("pypdfium2")
+    pages = [Image.fromarray(render_page([text], font, 16)) for text in ("47 11", "08 15")]
+    pages[0].save(tmp_path / "two.pdf", save_all=True, append_images=pages[1:], resolution=200)
+    assert n_pages_of(tmp_path / "two.pdf") == 2
+    texts = [read_page(load("reader"), gray).text for gray in gray_pages(tmp_path / "two.pdf")]
+    assert texts == ["47 11", "08 15"]
+
+
+def test_the_bundled_reader_is_small_and_has_a_name(capsys):
+    assert main(["models"]) == 0
+    assert capsys.readouterr().out.startswith("reader ")
+    assert bundled_classifiers()["reader"].stat().st_size < 500_000
+    assert load("reader").image_shape == (28, 28)

@@ -66,8 +66,16 @@ def with_gaps_closed(ink: Ink) -> Ink:
     inside = distance[distance > 0]
     thick = 2 * float(np.percentile(inside, 90)) if len(inside) else 0.0
     side = max(3, 2 * round(0.25 * thick) + 1)
-    closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
-    return Ink(closed > 0, ink.darkness, ink.light_on_dark)
+    # Decimal signs are squares, segments are longer: they stay apart.
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask)
+    widths, heights = stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]
+    longer = np.maximum(widths, heights)
+    is_dot = (longer <= 1.5 * np.minimum(widths, heights)) & (longer <= 1.5 * thick + 1)
+    dots = is_dot[labels] & (mask > 0)
+    rest = np.where(dots, 0, mask).astype(np.uint8)
+    closed = cv2.morphologyEx(rest, cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
+    around = cv2.dilate(dots.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return Ink((closed > 0) & ~around | (mask > 0), ink.darkness, ink.light_on_dark)
 
 
 def typical_height(boxes: list[Box]) -> float:

@@ -94,6 +94,7 @@ class LineReader:
         self.pattern = pattern
         self.context = context
         self.threads = threads
+        self._are_segments = False
         self._steps = reader_preprocessing(classifier)
         self._same_shape = same_shape(self.texts)
         self._is_broad = np.array([text in set("MWmw") and bool(text) for text in self.texts])
@@ -104,7 +105,13 @@ class LineReader:
             return np.zeros((0, len(self.texts)))
         images = [self._steps.apply_to_ink(p.darkness, p.mask, PRINTED_SIZE) for p in pieces]
         raw = self.classifier.predict_proba(as_rasters(np.stack(images)), self.threads)
-        return self.alphabet.restricted(raw)
+        rows = self.alphabet.restricted(raw)
+        if {"1", "7"} <= set(self.texts):
+            pair = [self.texts.index("1"), self.texts.index("7")]
+            for i in np.flatnonzero(np.argmax(rows, axis=1) == pair[0]).tolist():
+                if _is_seven(pieces[i].mask, self._are_segments):
+                    rows[i, pair] = rows[i, pair[::-1]]
+        return rows
 
     def recognize(self, pieces: Sequence[Piece]) -> Recognition:
         """Return the largest probability of each piece, and which are M or W."""
@@ -125,7 +132,9 @@ class LineReader:
         sure = confidence_of(blocks)
         if sure < _MAX_SURE and 0 < len(pieces) <= MAX_PIECES_OF_FIELDS:
             # Displays draw their digits in segments: read again with the gaps closed.
+            self._are_segments = True
             closed = self._read(find_pieces(with_gaps_closed(ink), max_pieces), rules)
+            self._are_segments = False
             if confidence_of(closed) > sure + _CLEARLY_BETTER:
                 return closed
         return blocks
@@ -262,6 +271,22 @@ class LineReader:
         ]
         parts = [tuple(c for c in read[word] if c.text) for word in words]
         return Line(tuple(Word(part) for part in parts if part))
+
+
+def _is_seven(mask: np.ndarray, is_closed: bool) -> bool:
+    """Return whether a one is a seven of three segments: in parts, broad above, narrow below."""
+    import cv2
+
+    rows, cols = mask.shape
+    if cols < max(2, rows // 3):
+        return False
+    if not is_closed and cv2.connectedComponents(mask.astype(np.uint8))[0] < 3:
+        return False
+    band = max(1, rows // 8)
+    above = mask[:band].any(axis=0).mean()
+    below = np.asarray(mask[-2 * band :].any(axis=0))
+    is_right = below[: cols // 2].mean() < 0.25
+    return bool(above >= 0.6 and below.mean() <= 0.5 and is_right)
 
 
 def _space_widths(gaps: list[np.ndarray]) -> list[float]:

@@ -20,14 +20,9 @@ from visionshare.errors import InputError
 from visionshare.scores import softmax
 
 __all__ = [
-    "LEVELS",
-    "UnknownRule",
-    "appearance",
-    "check_rate",
-    "checked_unknown_label",
-    "looks",
-    "measures",
-]
+    "FAINT", "LARGEST", "LEVELS", "UnknownRule", "appearance", "check_rate",
+    "checked_unknown_label", "few_measures", "looks", "measures", "view_matrix",
+]  # fmt: skip
 
 # Coefficients of the view are SIDE × SIDE.
 _SIDE = 6
@@ -38,10 +33,10 @@ _SCORES, _CONTRASTS = 4, 3
 _SEEN = _SIDE * _SIDE + _SCORES + _CONTRASTS
 _N = _SEEN + _CONTRASTS
 # Measures count no more than those of rare known pictures, in standard deviations.
-_LARGEST = 3.0
+LARGEST = 3.0
 _BATCH = 1024
 # Small values of contrast are told apart on a scale of logarithms.
-_FAINT = 0.01
+FAINT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +105,14 @@ class UnknownRule:
 
     def labels(self, classes: np.ndarray, scores: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return the class of each image, or the rule's label where fewer are known."""
+        best = np.where(known < self.reject, len(classes), np.argmax(scores, axis=1))
+        return np.asarray(self.names(classes)[best])
+
+    def names(self, classes: np.ndarray) -> np.ndarray:
+        """Return the classes and, after them, the label of refused pictures."""
         # Numbers of booleans have room for a third.
         whole = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
-        names = np.append(whole, np.array([self.label], object if whole.dtype == object else None))
-        best = np.where(known < self.reject, len(classes), np.argmax(scores, axis=1))
-        return np.asarray(names[best])
+        return np.append(whole, np.array([self.label], object if whole.dtype == object else None))
 
     def to_values(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays that a file holds."""
@@ -205,7 +203,12 @@ def appearance(images: np.ndarray, scores: np.ndarray, temperature: float) -> np
     # The logarithm of the sum of exponentials: the largest has the largest score.
     sure = [two[:, 1] - np.log(largest), largest, two[:, 1], two[:, 0]]
     view, contrast = looks(images)
-    return np.column_stack([*sure, view, np.log(contrast + _FAINT), contrast])
+    return np.column_stack([*sure, view, np.log(contrast + FAINT), contrast])
+
+
+def few_measures() -> list[int]:
+    """Return the columns of an appearance that are measured without bounds."""
+    return [*range(_SCORES), *range(_SEEN - _CONTRASTS, _SEEN)]
 
 
 def measures(
@@ -218,8 +221,8 @@ def measures(
     """
     seen = appearance(images, scores, temperature)
     standard = (seen - rule.center) / rule.scale
-    bounded = np.clip(standard, -_LARGEST, _LARGEST)
+    bounded = np.clip(standard, -LARGEST, LARGEST)
     away = seen[:, :_SEEN] - rule.means[np.argmax(scores, axis=1)]
     distance = np.log1p(((away @ rule.whitening.T.astype(np.float64)) ** 2).sum(axis=1))
-    few = standard[:, [*range(_SCORES), *range(_SEEN - _CONTRASTS, _SEEN)]]
+    few = standard[:, few_measures()]
     return np.column_stack([bounded, bounded**2, distance, few, np.ones(len(seen))])

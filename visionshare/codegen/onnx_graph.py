@@ -109,6 +109,17 @@ class Graph:
             return values
         return self.node("Gather", values, self.constant(chosen), axis=axis)
 
+    def values_of_top(self, values: str, k: int) -> str:
+        """Return the k largest values of each row, (n, k), the largest first."""
+        key = ("TopK", values, k)
+        if key not in self._names:
+            outputs = [f"topk_{len(self.nodes)}", f"topk_{len(self.nodes)}_numbers"]
+            inputs = [values, self.constant(np.array([k], np.int64))]
+            node = self._onnx.helper.make_node("TopK", inputs, outputs, f"node_{len(self.nodes)}")
+            self.nodes.append(node)
+            self._names[key] = outputs[0]
+        return self._names[key]
+
     def concatenate(self, parts: Sequence[tuple[str, np.ndarray]]) -> str:
         """Return features (n, m) put together from parts, each with its columns' indices."""
         names = [name for name, _ in parts]

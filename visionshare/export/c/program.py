@@ -16,6 +16,7 @@ from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
+from visionshare.export.c.unknown import known_source
 from visionshare.generators.inputs import raster_shape
 
 # C types of a pixel, by the name of the dtype of images.
@@ -219,6 +220,10 @@ def _files(
         "probabilities": probabilities,
         **values,
     }
+    rule = classifier.unknown
+    values["known"] = known_source(classifier, values, values["score_scale"] or 1.0)
+    values["reject"] = None if rule is None else rule.reject
+    values["math"] = values["math"] or rule is not None
     templates = {
         f"{name}.h": "header.h.j2",
         f"{name}.c": source,

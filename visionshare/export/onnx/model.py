@@ -12,6 +12,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.onnx_graph import Graph, require_onnx
 from visionshare.errors import InputError
+from visionshare.export.onnx.unknown import add_known
 
 __all__ = ["OPSET", "OnnxProgram", "onnx_program"]
 
@@ -55,7 +56,9 @@ def onnx_program(
 
     Its input is ``images`` (n, *image_shape). Its outputs are ``label`` (n,), the classes in their
     own type: texts, booleans, or numbers as wide as they are; ``probabilities`` (n, k), the softmax
-    of scores / temperature; and ``scores`` (n, k), both float32.
+    of scores / temperature; and ``scores`` (n, k), both float32. Of a classifier that refuses
+    pictures of no class, ``label`` may be its label for these, and ``known`` (n,) is the share of
+    known pictures that look as strange.
 
     Parameters
     ----------
@@ -100,6 +103,8 @@ def onnx_program(
 def _classes(classifier: CompactClassifier) -> np.ndarray:
     """Return the classes as a constant of the graph: texts are objects."""
     classes = classifier.classes_
+    if classifier.unknown is not None:
+        classes = classifier.unknown.names(classes)
     if classes.dtype.kind not in "UO":
         return classes
     for text in classes.tolist():
@@ -123,6 +128,10 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     scaled = graph.node("Div", "scores", graph.constant(temperature))
     graph.node("Softmax", scaled, name="probabilities", axis=1)
     best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
+    if classifier.unknown is not None:
+        refused = add_known(classifier, graph, scaled, best)
+        number = graph.constant(np.int64(len(classifier.classes)))
+        best = graph.node("Where", refused, number, best)
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
 
 
@@ -138,7 +147,8 @@ def _serialized(
     def described(name: str, kind: int, *shape: int) -> Any:
         return onnx.helper.make_tensor_value_info(name, kind, ["batch", *shape])
 
-    k = len(classes)
+    k = len(classifier.classes)
+    known = [] if classifier.unknown is None else [described("known", types.FLOAT)]
     pixel = types.UINT8 if graph.bytes else types.FLOAT
     onnx_graph = onnx.helper.make_graph(
         graph.nodes,
@@ -148,6 +158,7 @@ def _serialized(
             described("label", onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)),
             described("probabilities", types.FLOAT, k),
             described("scores", types.FLOAT, k),
+            *known,
         ],
         graph.constants,
     )

@@ -160,7 +160,7 @@ def draw_weights(out: Path, setting: str, weights: Weights, names: list[str]) ->
         figure = matrix_figure(
             matrix[np.ix_(learned, shown)], [names[c] for c in learned], labels, title
         )
-        file = f"transfer-network-{setting}-{positives}-figure{DRAWN[method]}.png"
+        file = f"transfer_network-{setting}-{positives}-figure{DRAWN[method]}.png"
         figure.savefig(out / file, dpi=60)
         lines.append(f"![{title}]({file})")
     return lines
@@ -201,13 +201,13 @@ def main() -> None:
 def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws: int) -> None:
     """Write page and pictures of the data sets that are complete."""
     measured = {name: outcome for name, (outcome, _, _) in done.items()}
-    draw_accuracy(measured, out / "transfer-network.png", METHODS)
+    draw_accuracy(measured, out / "transfer_network.png", METHODS)
     keep_runs(
-        out, "transfer-network", {name: vars(one)["accuracy"] for name, one in measured.items()}
+        out, "transfer_network", {name: vars(one)["accuracy"] for name, one in measured.items()}
     )
     parts = [
         render(
-            "transfer/network-set",
+            "transfer_network/set",
             name=name,
             n_pictures=outcome.shape[0],
             n_classes=len(outcome.accuracy[BEST, POSITIVES[0], 0]) // draws,
@@ -221,7 +221,6 @@ def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws:
     write_page(
         out,
         "transfer_network",
-        "transfer-network",
         draws=draws,
         tests=TESTS,
         side=SIDE,

@@ -30,14 +30,11 @@ def unpacked(packed: np.ndarray) -> Tables:
     """Return the tables that :meth:`Tables.packed` put into one vector; nothing is copied."""
     n_strips = packed[0]
     n_windows = packed[1]
-    n_pairs = packed[2]
-    n_features = packed[3]
-    windows = 4 + n_strips * 3
-    pairs = windows + n_windows * 7
-    features = pairs + n_pairs * 2
+    n_features = packed[2]
+    windows = 3 + n_strips * 3
+    features = windows + n_windows * 7
     return Tables(
-        _table(packed, 4, n_strips, 3),
+        _table(packed, 3, n_strips, 3),
         _table(packed, windows, n_windows, 7),
-        _table(packed, pairs, n_pairs, 2),
         _table(packed, features, n_features, 7),
     )

@@ -126,17 +126,6 @@ def added_templates_macs(
     return taps * positions + of_masks
 
 
-def _pairs(windows: np.ndarray) -> np.ndarray:
-    """Return windows by twos of the same rectangle, (n_pairs, 2) int64."""
-    # With −1 where one is left.
-    _, group = np.unique(windows, axis=0, return_inverse=True)
-    pairs: list[tuple[int, int]] = []
-    for g in range(int(group.max(initial=-1)) + 1):
-        members = [*np.flatnonzero(group == g).tolist(), -1]
-        pairs += [(members[i], members[i + 1]) for i in range(0, len(members) - 1, 2)]
-    return np.array(pairs, np.int64).reshape(-1, 2)
-
-
 def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the strips of the padded image that windows (y0, y1, x0, x1) read."""
     # And each rectangle. Both as in :class:`Tables`; a column of the padded image has ``column``
@@ -177,7 +166,6 @@ class RestrictedPlan:
         tables = Tables(
             strips,
             np.column_stack([rectangle, members[:-1], members[1:]]),
-            _pairs(rectangle),
             np.stack(fields, axis=1)[order],
         )
         self.tables = tables.packed()

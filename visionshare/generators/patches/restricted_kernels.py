@@ -130,79 +130,6 @@ def _add_seven(pixels: np.ndarray, wide: int, taps: np.ndarray, out: np.ndarray)
 
 
 @njit(cache=True, nogil=True)
-def _add_four_of_two(
-    pixels: np.ndarray,
-    wide: int,
-    taps: np.ndarray,
-    others: np.ndarray,
-    out: np.ndarray,
-    other: np.ndarray,
-) -> None:
-    """Add four neighboring taps of each of two templates at every position."""
-    w0 = taps[0]
-    w1 = taps[1]
-    w2 = taps[2]
-    w3 = taps[3]
-    v0 = others[0]
-    v1 = others[1]
-    v2 = others[2]
-    v3 = others[3]
-    one = pixels[wide:]
-    two = pixels[2 * wide :]
-    three = pixels[3 * wide :]
-    for i in range(out.shape[0]):
-        a = pixels[i]
-        b = one[i]
-        c = two[i]
-        d = three[i]
-        out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
-        other[i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
-
-
-@njit(cache=True, nogil=True)
-def _add_seven_of_two(
-    pixels: np.ndarray,
-    wide: int,
-    taps: np.ndarray,
-    others: np.ndarray,
-    out: np.ndarray,
-    other: np.ndarray,
-) -> None:
-    """Add seven neighboring taps of each of two templates at every position."""
-    w0 = taps[0]
-    w1 = taps[1]
-    w2 = taps[2]
-    w3 = taps[3]
-    w4 = taps[4]
-    w5 = taps[5]
-    w6 = taps[6]
-    v0 = others[0]
-    v1 = others[1]
-    v2 = others[2]
-    v3 = others[3]
-    v4 = others[4]
-    v5 = others[5]
-    v6 = others[6]
-    one = pixels[wide:]
-    two = pixels[2 * wide :]
-    three = pixels[3 * wide :]
-    four = pixels[4 * wide :]
-    five = pixels[5 * wide :]
-    six = pixels[6 * wide :]
-    for i in range(out.shape[0]):
-        a = pixels[i]
-        b = one[i]
-        c = two[i]
-        d = three[i]
-        e = four[i]
-        f = five[i]
-        g = six[i]
-        out[i] = (out[i] + ((w0 * a + w1 * b) + (w2 * c + w3 * d))) + ((w4 * e + w5 * f) + w6 * g)
-        u = other[i] + ((v0 * a + v1 * b) + (v2 * c + v3 * d))
-        other[i] = u + ((v4 * e + v5 * f) + v6 * g)
-
-
-@njit(cache=True, nogil=True)
 def _add_row(pixels: np.ndarray, wide: int, q: int, taps: np.ndarray, out: np.ndarray) -> None:
     """Add a row of a template's taps at neighboring positions."""
     dx = 0
@@ -215,54 +142,19 @@ def _add_row(pixels: np.ndarray, wide: int, q: int, taps: np.ndarray, out: np.nd
 
 
 @njit(cache=True, nogil=True)
-def _add_row_of_two(
-    pixels: np.ndarray,
-    wide: int,
-    q: int,
-    taps: np.ndarray,
-    others: np.ndarray,
-    out: np.ndarray,
-    other: np.ndarray,
-) -> None:
-    """Add a row of taps of each of two templates: pixels are read once for both."""
-    dx = 0
-    while dx < q:
-        if 4 < q - dx <= 7:
-            _add_seven_of_two(pixels[dx * wide :], wide, taps[dx:], others[dx:], out, other)
-            return
-        _add_four_of_two(pixels[dx * wide :], wide, taps[dx:], others[dx:], out, other)
-        dx += 4
-
-
-@njit(cache=True, nogil=True)
-def _respond(
-    planes: Planes,
-    taps: np.ndarray,
-    t: int,
-    u: int,
-    run: Run,
-    first: np.ndarray,
-    second: np.ndarray,
-) -> None:
-    """Write the responses of template t, and of u where that is not −1, on a window."""
-    q = taps.shape[2]
+def _respond(planes: Planes, taps: np.ndarray, run: Run, out: np.ndarray) -> None:
+    """Write the responses of a template (C, q, n_taps) on a window."""
+    q = taps.shape[1]
     pixels = borrowed(planes.pixels)
     taps = borrowed(taps)
-    first = borrowed(first)
-    second = borrowed(second)
-    first[: run.n * run.length] = np.float32(0)
-    second[: run.n * run.length] = np.float32(0)
+    out = borrowed(out)
+    out[: run.n * run.length] = np.float32(0)
     for y in range(run.n):
-        one = first[y * run.length : (y + 1) * run.length]
-        two = second[y * run.length : (y + 1) * run.length]
-        for c in range(taps.shape[1]):
+        row = out[y * run.length : (y + 1) * run.length]
+        for c in range(taps.shape[0]):
             for dy in range(q):
                 start = pixels[c * planes.plane + (y + dy) * planes.row :]
-                if u < 0:
-                    _add_row(start, planes.wide, q, taps[t, c, dy], one)
-                else:
-                    others = taps[u, c, dy]
-                    _add_row_of_two(start, planes.wide, q, taps[t, c, dy], others, one, two)
+                _add_row(start, planes.wide, q, taps[c, dy], row)
 
 
 @njit(cache=True, nogil=True)
@@ -357,7 +249,7 @@ def _evaluate_block(
     maxima: np.ndarray,
 ) -> None:
     """Write the chosen features of up to ``wide`` images."""
-    strips, windows, pairs, features = unpacked(packed)
+    strips, windows, features = unpacked(packed)
     _, channels, q, n_taps = taps.shape
     rows = masks.rows.shape[1]
     cols = masks.cols.shape[1]
@@ -370,14 +262,11 @@ def _evaluate_block(
     for t in range(windows.shape[0]):
         columns = windows[t, 4] if wide > 1 else strips[windows[t, 0], 1]
         largest = max(largest, windows[t, 2] * columns * wide)
-    one = np.empty(largest, np.float32)
-    two = np.empty(largest, np.float32)
+    response = np.empty(largest, np.float32)
     scratch = Scratch(
         np.empty(cols * wide, np.float32), np.empty(wide, np.float32), np.empty(wide, np.int32)
     )
-    for pair in range(pairs.shape[0]):
-        t = pairs[pair, 0]
-        u = pairs[pair, 1]
+    for t in range(windows.shape[0]):
         strip = windows[t, 0]
         y0 = windows[t, 1]
         n_rows = windows[t, 2]
@@ -391,13 +280,9 @@ def _evaluate_block(
         else:
             line = width
             run = Run(1, (n_rows - 1) * width + windows[t, 4])
-        _respond(planes, taps, t, u, run, one, two)
-        window = Window(y0, x0, line)
-        for k in range(2):
-            w = pairs[pair, k]
-            if w >= 0:
-                served = features[windows[w, 5] : windows[w, 6]]
-                _pool(one if k == 0 else two, window, served, masks, scratch, out, maxima)
+        _respond(planes, taps[t], run, response)
+        served = features[windows[t, 5] : windows[t, 6]]
+        _pool(response, Window(y0, x0, line), served, masks, scratch, out, maxima)
 
 
 @njit(cache=True, nogil=True)

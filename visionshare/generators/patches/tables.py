@@ -16,7 +16,6 @@ class Tables(NamedTuple):
 
     strips: np.ndarray
     windows: np.ndarray
-    pairs: np.ndarray
     features: np.ndarray
 
     def packed(self) -> np.ndarray:

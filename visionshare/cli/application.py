@@ -26,8 +26,6 @@ from visionshare.cli.text import say
 from visionshare.cli.training import train, warmup
 from visionshare.cli.transfer import transfer
 
-__all__ = ["app"]
-
 _COMMANDS = {
     "Learn": (train, transfer, suggest, samples, warmup),
     "Use": (predict, find, segment, read, meter, extract, serve),

@@ -10,8 +10,6 @@ from visionshare.cli.text import one_line, say
 if TYPE_CHECKING:
     from visionshare.image_classifier.choice import Choice
 
-__all__ = ["warn", "warn_near_majority", "warn_of_one_trial"]
-
 # What lets a search try more, by the option that was given.
 _MORE = {
     "--time": "a longer --time",

@@ -17,8 +17,6 @@ from typer.models import ArgumentInfo
 from visionshare.errors.names import near_names
 from visionshare.machine.progress import shown
 
-__all__ = ["SHARED", "Command", "Commands", "Group", "Switches"]
-
 _HELP = {"help_option_names": ["-h", "--help"]}
 # What the help shows for a value of a type, where an option says nothing better.
 _METAVARS = {int: "N", float: "NUMBER", Path: "PATH", str: "TEXT"}

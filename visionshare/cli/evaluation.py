@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from visionshare.classifier import ExitFigures
     from visionshare.reports import Results
 
-__all__ = ["evaluate", "inspect"]
-
 _ALL_OF_IT = (
     "note: there is no test part, so all pictures are evaluated; those that the classifier was "
     "trained on do not tell how it does on others"

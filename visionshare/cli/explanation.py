@@ -16,8 +16,6 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from visionshare.classifier import Explanation
 
-__all__ = ["explain"]
-
 
 def explain(
     classifier: Classifier,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.export import CProgram
 
-__all__ = ["export"]
-
 # Images of the self-test of a package.
 _N_SELFTEST = 4
 

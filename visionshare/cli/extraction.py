@@ -31,8 +31,6 @@ from visionshare.files.bundled import bundled
 if TYPE_CHECKING:
     from visionshare.datasets.folders import Fit
 
-__all__ = ["extract"]
-
 
 # Images from which on the time is estimated first.
 _PLANNED = 100

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.export import CProgram, OnnxProgram
 
-__all__ = ["Form", "sample_images"]
-
 _QUANTIZE = ("auto", "none", "int16", "int8", "int4")
 # Random images where a classifier takes no pictures.
 _N_RANDOM = 1000

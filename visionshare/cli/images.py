@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.datasets import ImageSet
 
-__all__ = ["Images", "PicturesAndTars", "files_of", "image_paths", "labeled_images"]
-
 Images = Annotated[
     list[str],
     typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),

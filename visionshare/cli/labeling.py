@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from visionshare.datasets.pictures.preparation import Preparation
     from visionshare.datasets.readers.picture_set import PictureSet
 
-__all__ = ["check_labels", "suggest"]
-
 _HEADER = "path,label,suggested,probability"
 _SHOWN = 200
 Row = tuple[str, str, str, float]

@@ -13,8 +13,6 @@ from visionshare.errors import InputError
 from visionshare.errors.names import choices
 from visionshare.files.bundled import bundled, bundled_classifiers
 
-__all__ = ["completes", "list_names", "models"]
-
 # What has names that users type, and where they are found.
 _BUNDLED = {"pipelines": "pipelines", "pools": "features", "datasets": "data"}
 _KINDS = (*_BUNDLED, "targets")

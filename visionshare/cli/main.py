@@ -13,8 +13,6 @@ from typing import Any
 
 from visionshare.errors import VisionshareError
 
-__all__ = ["command", "main"]
-
 _ERROR = 2
 _INTERRUPTED = 130
 _TERMINATED = 143

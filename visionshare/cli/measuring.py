@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from visionshare.export import CProgram
     from visionshare.export.targets import TargetLimits
 
-__all__ = ["bench", "measure"]
-
 # Most images of a timed batch, and most of their bytes.
 _MOST_IMAGES = 4096
 _MOST_BYTES = 1 << 28

@@ -12,8 +12,6 @@ from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Json
 from visionshare.cli.text import say
 
-__all__ = ["meter"]
-
 
 def meter(
     description: Annotated[Path, typer.Argument(metavar="METER", help="The meter's TOML file.")],

@@ -18,12 +18,6 @@ from visionshare.files.bundled import bundled_classifiers
 if TYPE_CHECKING:
     from visionshare.distributed.mapping import ClusterMap
 
-__all__ = [
-    "Classifier", "Cluster", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Memory",
-    "Picture", "Seed", "Settings", "SkipBroken", "SkipPreprocessing", "Split", "classifier_file",
-    "image_size",
-]  # fmt: skip
-
 _FILE = "classifier.safetensors"
 _LARGEST_SIDE = 4096
 

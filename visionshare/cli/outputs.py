@@ -15,8 +15,6 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["check_file", "check_free", "check_not_inputs", "is_our_page", "is_our_png", "write_png"]
-
 _PROGRAM = "visionshare"
 # How a PNG says it, near its beginning, and hOCR in its head.
 _IN_PNG = b"Software\0visionshare"

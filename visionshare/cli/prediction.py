@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from visionshare.batch.resumed_file import ResumedFile
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["predict", "prepare"]
-
 _CSV_HEADER = "image,class,probability"
 # What files of each kind begin with.
 _BEGINS = {".csv": _CSV_HEADER, ".jsonl": '{"image": '}

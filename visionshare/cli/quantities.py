@@ -6,8 +6,6 @@ import re
 
 from visionshare.errors import InputError
 
-__all__ = ["budget_limits", "count_of", "seconds_of"]
-
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _BUDGETS = (

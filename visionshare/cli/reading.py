@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from visionshare.reading import Page
 
-__all__ = ["read"]
-
 # A text is known for a page's by its JSON, which comes first.
 _ENDINGS = (".json", ".txt", ".hocr", ".png")
 

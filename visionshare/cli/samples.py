@@ -9,8 +9,6 @@ import typer
 
 from visionshare.cli.text import say
 
-__all__ = ["samples"]
-
 
 def samples(
     folder: Annotated[

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from visionshare.image_classifier.trials import Trial
     from visionshare.recipes import Recipe
 
-__all__ = ["SearchOptions", "chosen_recipe"]
-
 
 @dataclass(frozen=True)
 class SearchOptions:

@@ -13,8 +13,6 @@ from visionshare.cli.outputs import check_file
 from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError
 
-__all__ = ["segment"]
-
 # An indexed PNG has no more.
 _MOST_CLASSES = 256
 

@@ -16,8 +16,6 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from visionshare.service import Limits
 
-__all__ = ["serve"]
-
 
 @dataclass(frozen=True)
 class LimitOptions:

@@ -12,8 +12,6 @@ from visionshare.cli.commands import Commands
 from visionshare.cli.outputs import check_file
 from visionshare.cli.text import say
 
-__all__ = ["app"]
-
 app = Commands("store", "Inspect, verify and repair column stores.")
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]

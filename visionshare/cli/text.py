@@ -12,8 +12,6 @@ import typer
 
 from visionshare.errors.names import without_controls
 
-__all__ = ["accept_every_name", "cell", "one_line", "portable", "say"]
-
 _HANDLER = "visionshare-names"
 # What spreadsheets take for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from visionshare.recipes import Recipe
     from visionshare.recipes.own_pictures import PictureOptions
 
-__all__ = ["train", "warmup"]
-
 
 @dataclass(frozen=True)
 class OwnPictureOptions:

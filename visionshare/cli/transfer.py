@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from visionshare.datasets import ImageSet
     from visionshare.learners import GreedyTL
 
-__all__ = ["transfer"]
-
 
 @dataclass(frozen=True)
 class LearnerOptions:

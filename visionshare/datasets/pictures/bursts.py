@@ -9,8 +9,6 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-__all__ = ["bursts_note"]
-
 _SIDE = 8
 # Pictures of a burst are at least so much alike, and more than those of a class are by chance.
 _ALIKE, _CHANCE = 0.9, 0.9

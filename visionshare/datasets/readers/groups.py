@@ -13,8 +13,6 @@ from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.readers.tables import table_column
 from visionshare.errors import InputError
 
-__all__ = ["picture_groups"]
-
 
 def picture_groups(
     source: str | os.PathLike[str], pictures: PictureSet, groups: str, argument: str = "data.groups"

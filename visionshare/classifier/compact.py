@@ -33,6 +33,7 @@ from visionshare.machine.progress import track
 from visionshare.scores import finite_scores, predict_labels, softmax
 
 _BATCH = 4096
+_BYTES = np.dtype(np.uint8)
 # Of classifiers whose training is unknown: the features see numbers as they are.
 _UNKNOWN = TrainingValues(0.0, 0.0, "bytes", "numbers")
 
@@ -239,13 +240,12 @@ class CompactClassifier:
         >>> model.rasters([np.full((20, 30), 7, np.uint8)]).tolist()
         [[[7, 7], [7, 7]]]
         """
+        # Whoever classifies picture after picture waits for every step here.
+        are_bytes = isinstance(images, np.ndarray) and images.dtype == _BYTES
+        if are_bytes and images.shape[1:] == self._raster_shape and len(images) > 0:
+            return np.asarray(images)
         shape = self.image_shape
         size = self.picture_size
-        # Whoever classifies picture after picture waits for every step here.
-        are_bytes = isinstance(images, np.ndarray) and images.dtype == np.uint8
-        are_rasters = are_bytes and images.shape[1:] == shape and len(images) > 0
-        if are_rasters and size is not None and self._intake.keeps_bytes:
-            return np.asarray(images)
         images = as_array(images)
         if isinstance(images, np.ndarray) and images.shape == shape:
             images = images[None]
@@ -258,6 +258,12 @@ class CompactClassifier:
             raise InputError("images", given, accepted)
         made = self._intake.apply(images)
         return made.reshape(len(made), *shape)
+
+    @cached_property
+    def _raster_shape(self) -> tuple[int, ...] | None:
+        """Shape of an image of bytes that needs no preparation; None where there is no such."""
+        keeps_bytes = self.picture_size is not None and self._intake.keeps_bytes
+        return self.image_shape if keeps_bytes else None
 
     @cached_property
     def _intake(self) -> Intake:

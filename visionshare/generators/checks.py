@@ -20,6 +20,8 @@ _IMAGE_LIMITS = (1e-15, 1e15)
 # Of examples that are vectors, whose values are compared or scaled one by one: all of float32.
 _VECTOR_LIMITS = (1.4e-45, 3.4028235e38)
 
+_BYTES = np.dtype(np.uint8)
+
 #: Ids of features; None for all of them.
 Ids = np.ndarray | None
 
@@ -97,7 +99,7 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         raise InputError("images", images.shape, "images of at least one pixel")
     if shape is not None and images.shape[1:] != tuple(shape):
         raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
-    if images.dtype != np.uint8:
+    if images.dtype != _BYTES:
         _check_values(images)
         images = images.astype(np.float32, copy=False)
     if images.ndim == 2:

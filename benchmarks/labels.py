@@ -56,7 +56,7 @@ def found(images: ImageSet, seed: int = 0) -> dict[str, float]:
         mask = np.ones(len(labels), bool)
         rank = import_module("cleanlab.rank")
         ranked = rank.order_label_issues(mask, labels, made.probabilities)
-        orders["cleanlab, normalized margin"] = ranked
+        orders["cleanlab, self-confidence"] = ranked
     return {name: float(np.isin(order[:n], changed).mean()) for name, order in orders.items()}
 
 

@@ -62,6 +62,10 @@ def test_a_folder_of_unknown_pictures_is_no_class(folder: Path, tmp_path: Path) 
     others = [row[1] == "unknown" for row in rows if Path(row[0]).parent.name != "unknown"]
     assert np.mean(of_noise) > 0.9
     assert np.mean(others) < 0.2
+    Image.new("L", (12, 12), 140).save(tmp_path / "blank.png")
+    said = CliRunner().invoke(app, ["explain", classifier, str(tmp_path / "blank.png")])
+    assert "refused as unknown" in said.output
+    assert "test pictures are refused" in (result.out / "report.html").read_text()
     said = CliRunner().invoke(
         app, ["predict", classifier, str(folder), "--threshold", "0.5", "--json"]
     )

@@ -41,12 +41,14 @@ def explain(
 
     from visionshare import load
     from visionshare.batch import explain_picture
+    from visionshare.batch.pictures import read_picture
     from visionshare.files.durable import replace_file
     from visionshare.reports.overlays import overlay_picture
 
     if out is not None:
         check_file("--out", out, suffix=".png", inputs=[classifier, picture])
-    explained = explain_picture(load(classifier), picture)
+    model = load(classifier)
+    explained = explain_picture(model, picture)
     explanation = explained.explanation
     try:
         k = explanation.class_index(name)
@@ -59,10 +61,17 @@ def explain(
                 drawn.save(partial, "PNG")
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             raise InputError("--out", str(out), f"a file to write ({error.strerror})") from None
+    known = None
+    if model.unknown is not None:
+        known = float(model.known(read_picture(model, picture)[None])[0])
     if as_json:
-        say(json.dumps(_record(explanation, k, top)))
-    else:
-        say("\n".join(_lines(explanation, k, top)))
+        record = _record(explanation, k, top)
+        say(json.dumps(record if known is None else {**record, "known": known}))
+        return
+    say("\n".join(_lines(explanation, k, top)))
+    if model.unknown is not None and known is not None:
+        refused = f": refused as {model.unknown.label}" if known < model.unknown.reject else ""
+        say(f"known {known:.2g}, the share of known pictures that look as strange{refused}")
 
 
 def _lines(explanation: Explanation, k: int, top: int) -> list[str]:

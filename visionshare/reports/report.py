@@ -77,6 +77,7 @@ def write_report(
         title=str(metrics.get("pipeline", "classifier")),
         classifier=classifier,
         notes=metrics.get("notes", []),
+        refused=_refused(metrics),
         curves=list(map(Markup, _curves(classifier))),
         layers=classifier.layers,
         pictures=pictures,
@@ -127,6 +128,12 @@ def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
         "misclassified": misclassified(results),
         "explained": explained_images(classifier, results),
     }
+
+
+def _refused(metrics: Mapping[str, Any]) -> float | None:
+    """Return the share of test pictures that are refused; None where nothing is."""
+    n = metrics.get("test_refused")
+    return None if n is None else float(n / metrics["test_images"])
 
 
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> dict[str, str]:

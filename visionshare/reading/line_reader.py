@@ -216,8 +216,13 @@ class LineReader:
         labels = np.argmax(line.probabilities, axis=1)
         inked = ~line.is_mark
         if self.context:
+            # The parts of AB-1234 are words of their own.
             for word in words:
-                labels[word] = by_neighbors(line.probabilities[word], self.texts)
+                cuts = np.flatnonzero(line.is_mark[word]) + word.start
+                for a, b in pairwise([word.start - 1, *cuts.tolist(), word.stop]):
+                    if b - a > 1:
+                        part = slice(a + 1, b)
+                        labels[part] = by_neighbors(line.probabilities[part], self.texts)
             boxes = [box for box, mark in zip(line.boxes, line.is_mark, strict=True) if not mark]
             labels[inked] = by_height(labels[inked], boxes, self.texts)
             labels[inked] = by_descent(labels[inked], line.probabilities[inked], boxes, self.texts)

@@ -36,6 +36,7 @@ def _declared():
         *extras["parquet"],
         *extras["edge"],
         *extras["heic"],
+        *extras["pdf"],
         "onnxruntime",
     ]
     return {re.match(r"[\w-]+", line)[0].lower() for line in lines}

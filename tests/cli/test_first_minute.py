@@ -17,7 +17,7 @@ from visionshare.machine.progress import Progress
 
 COMMANDS = [
     "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
-    "explain", "extract", "segment", "read", "meter", "transfer", "export", "measure", "serve",
+    "explain", "extract", "segment", "find", "suggest", "read", "meter", "transfer", "export", "measure", "serve",
     "list", "models",
     "store info", "store export", "store verify", "store repair",
     "data list", "data info", "data verify", "data fetch", "data check",

@@ -194,7 +194,7 @@ def test_parameters_are_checked_in_fit_and_not_before(options, argument, picture
 
 def test_data_that_does_not_fit(pictures, fitted):
     images, y = pictures
-    with pytest.raises(InputError, match="a class for each"):
+    with pytest.raises(InputError, match="one target for each"):
         ImageClassifier(**QUICK).fit(images, y[:-1])
     with pytest.raises(InputError, match="y: got None"):
         ImageClassifier(**QUICK).fit(images, None)

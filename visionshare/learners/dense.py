@@ -74,7 +74,7 @@ class DenseClassifier(Classifier):
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> bool(DenseClassifier().fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.85)
+    >>> bool(DenseClassifier().fit(X[:900], y[:900]).score(X[900:], y[900:]) > 0.85)
     True
     """
 

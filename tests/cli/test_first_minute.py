@@ -17,8 +17,8 @@ from visionshare.machine.progress import Progress
 
 COMMANDS = [
     "train", "warmup", "samples", "evaluate", "inspect", "bench", "predict", "prepare",
-    "explain", "extract", "segment", "find", "suggest", "read", "meter", "transfer", "export", "measure", "serve",
-    "list", "models",
+    "explain", "extract", "segment", "find", "suggest", "read",
+    "meter", "transfer", "export", "measure", "serve", "list", "models",
     "store info", "store export", "store verify", "store repair",
     "data list", "data info", "data verify", "data fetch", "data check",
 ]  # fmt: skip

@@ -198,7 +198,7 @@ def test_data_that_does_not_fit(pictures, fitted):
         ImageClassifier(**QUICK).fit(images, y[:-1])
     with pytest.raises(InputError, match="y: got None"):
         ImageClassifier(**QUICK).fit(images, None)
-    with pytest.raises(ValueError, match="Input y contains NaN"):
+    with pytest.raises(ValueError, match="y: got nan"):
         ImageClassifier(**QUICK).fit(images, np.where(y == "lying", np.nan, 1.0))
     with pytest.raises(InputError, match="two classes"):
         ImageClassifier(**QUICK).fit(images, np.zeros(60, int))

@@ -29,7 +29,9 @@ def test_what_is_no_path(given):
             read(given)
 
 
-@pytest.mark.parametrize("given", [None, 3, [], io.StringIO("x"), open], ids=repr)
+@pytest.mark.parametrize(
+    "given", [None, 3, [], io.StringIO("x"), open], ids=lambda given: type(given).__name__
+)
 def test_what_is_no_picture(given):
     for read in (decode_image, picture_header):
         with pytest.raises(InputError, match="accepted: a path, bytes, or a file"):

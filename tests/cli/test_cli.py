@@ -177,8 +177,8 @@ def test_train_on_pictures_says_what_it_decided(photos, tmp_path, monkeypatch, c
     said = capsys.readouterr().out
     for text in (
         "80 pictures of 2 classes", "size 12×10", "gray: as asked for", "recipe digits",
-        "balanced: each class", "16 of 80, about 20% of each class, are kept aside",
-        "of 16 kept aside)", "out/photos/classifier.safetensors",
+        "balanced: each class", "no test set found; holding out 16 of 80 images (20 % per class)",
+        "of 16 held out)", "out/photos/classifier.safetensors",
     ):  # fmt: skip
         assert text in said
     figures = json.loads((tmp_path / "out" / "photos" / "metrics.json").read_text())
@@ -192,7 +192,7 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     call = ["train", str(photos), "--out", str(tmp_path / "out"), "--budget", "150"]
     assert main(call) == 0
     said, warned = capsys.readouterr()
-    for text in ("tried  ", "chosen  ", "because  ", "recipe  ", "of 16 kept aside)"):
+    for text in ("tried  ", "chosen  ", "because  ", "recipe  ", "of 16 held out)"):
         assert text in said
     assert "warning: only one structure was tried" in warned
     assert "a larger --budget leaves room for more" in warned

@@ -11,7 +11,7 @@ from visionshare.errors import InputError
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
 from visionshare.image_classifier.pictures import propose_intake
-from visionshare.image_classifier.pretrained import Seen, Transfer, asked_for, transfer_of
+from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Dense
 from visionshare.image_classifier.recipe_search import (
     CHOSEN,
@@ -20,6 +20,7 @@ from visionshare.image_classifier.recipe_search import (
     search_recipe,
 )
 from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import ProposalLearner
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures

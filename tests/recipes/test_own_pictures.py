@@ -39,7 +39,7 @@ def test_a_folder_without_parts_keeps_a_part_aside(tmp_path):
     assert (figures["train_images"], figures["test_images"]) == (96, 24)
     assert figures["test_origin"] == "held out"
     assert figures["test_error_rate"] == figures["test_errors"] / 24 < 0.3
-    assert "kept aside" in figures["notes"][0]
+    assert "holding out 24 of 120 images" in figures["notes"][0]
     assert "before training, did not train" in (tmp_path / "out" / "report.html").read_text()
     model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
     assert set(model.classes_) == {"0", "1"}

@@ -217,7 +217,8 @@ def _parquet() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise InputError("out", ".parquet", "pip install visionshare[parquet]") from None
+        accepted = "another ending, or first: pip install 'visionshare[parquet]'"
+        raise InputError("out", ".parquet", accepted) from None
     return pyarrow
 
 

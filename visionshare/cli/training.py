@@ -319,7 +319,7 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
     else:
         errors = figures["test_errors"]
         n = figures["test_images"]
-        origin = " kept aside" if figures["test_origin"] == "held out" else ""
+        origin = " held out" if figures["test_origin"] == "held out" else ""
         rate = 100 * figures["test_error_rate"]
         say(f"test error   {rate:.2f} % ({errors} of {n}{origin})")
         warn_near_majority("test", errors, n, figures["majority_class"], figures["majority_error"])

@@ -19,9 +19,10 @@ from visionshare.files.durable import is_partial, remove_folder, write_text
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
-from visionshare.image_classifier.pretrained import Transfer, network_for
+from visionshare.image_classifier.pretrained import network_for
 from visionshare.image_classifier.proposals import Data, Dense, Greedy
 from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import ProposalLearner, Trial
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.proposals import Data, Proposal, widest
 from visionshare.image_classifier.structure import Structure
+from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import Trial, Trials
-
-if TYPE_CHECKING:
-    from visionshare.image_classifier.pretrained import Transfer
 
 __all__ = ["SearchSettings", "SearchState", "check_seconds"]
 

@@ -25,11 +25,11 @@ from visionshare.recipes.stages.exits import with_exits
 from visionshare.recipes.stages.images import RunImages, prepare_images, with_copies
 from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members
-from visionshare.recipes.stages.refusal import with_unknown
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import check_tuning
+from visionshare.recipes.stages.unknown_rule import with_unknown
 from visionshare.recipes.teachers import check_source
 
 

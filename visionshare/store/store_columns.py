@@ -156,7 +156,8 @@ class StoreColumns(Columns):
         try:
             from pandas import DataFrame
         except ImportError:
-            raise InputError("pandas", "not installed", "pip install visionshare[tables]") from None
+            accepted = "pandas, first: pip install 'visionshare[tables]'"
+            raise InputError("pandas", "not installed", accepted) from None
         ids = np.arange(self.shape[1]) if ids is None else check_ids(ids, self.shape[1])
         names = self.feature_names
         frame = DataFrame(self.rows(0, self.shape[0], ids), columns=[names[j] for j in ids])

@@ -30,7 +30,7 @@ def test_a_part_of_each_class_is_kept_aside_the_same_one_each_time():
     assert len(first.training) == 73 - 15
     pixels = {image.tobytes() for image in first.training.images}
     assert not any(image.tobytes() in pixels for image in first.test.images)
-    assert any("kept aside" in note for note in first.notes)
+    assert any("holding out" in note for note in first.notes)
 
 
 def test_parts_of_many_images_keep_their_labels():

@@ -106,8 +106,8 @@ def split_pictures(
         origin = HELD_OUT if testing.any() else NONE
         if testing.any():
             notes.append(
-                f"the pictures come without test pictures: {testing.sum()} of {training.sum()}, "
-                f"about {fraction:.0%} of each class, are kept aside and test"
+                f"no test set found; holding out {testing.sum()} of {training.sum()} images "
+                f"({100 * fraction:.0f} % per class)"
             )
         else:
             why = "no class has two different pictures" if fraction else "none were asked for"

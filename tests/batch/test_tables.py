@@ -96,6 +96,8 @@ READERS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("ending", sorted(TABLES))
 def test_a_table_holds_what_the_store_holds(ending, store, tmp_path, monkeypatch):
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
     columns, expected, paths, labels = store
     # Several blocks of rows.
     monkeypatch.setattr("visionshare.batch.tables._BLOCK_BYTES", 3 * 4 * expected.shape[1])

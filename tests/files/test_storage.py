@@ -84,8 +84,7 @@ def test_predictions_of_a_bucket_are_those_of_its_files(bucket, tar, classifier,
 
 
 def test_storage_that_fails_at_times_is_asked_again(monkeypatch):
-    import fsspec
-
+    fsspec = pytest.importorskip("fsspec")
     monkeypatch.setattr(storage, "_PAUSES", (0.0, 0.0))
     files = fsspec.filesystem("memory")
     files.pipe("/some.bin", b"0123456789")

@@ -151,7 +151,7 @@ def our_objects(work: Work) -> np.ndarray:
     from visionshare.datasets.preprocessing import Preprocessing
 
     masks = Path(work.masks)
-    texts = [str(region) for path in work.paths for region in objects_of(path, masks)]
+    texts = list(map(str, objects_of(work.paths, masks, n_jobs=work.cores)))
     size = (_OBJECT_SIDE, _OBJECT_SIDE)
     images = read_regions(texts, size, "gray", Preprocessing(), work.cores)
     family = LocalBinaryPatterns("rotation-invariant", _RADIUS, _POINTS, 1).fit(images)

@@ -100,7 +100,7 @@ def test_tiles_of_a_level_of_a_pyramid(tmp_path, monkeypatch, capsys):
 
 
 def test_objects_are_cut_out(scan, tmp_path):
-    assert [region.number for region in objects_of(scan, tmp_path / "masks")] == [1, 700]
+    assert [region.number for region in objects_of([scan], tmp_path / "masks")] == [1, 700]
     command = ["extract", "pixels", scan, "--masks", "masks", "--size", "4x6"]
     assert main([*command, "--jobs", "1", "--out", "o.csv"]) == 0
     header, values, _ = _rows(tmp_path / "o.csv")

@@ -40,13 +40,13 @@ def test_bodies_that_do_not_end_are_bounded_and_do_not_stop_others(server):
     before = server.memory()
     head = request("POST", "/predict", "Content-Type: image/png", "Content-Length: 8000000")
     with contextlib.ExitStack() as stack:
-        for _ in range(30):
+        for _ in range(60):
             connection = stack.enter_context(server.connect())
             with contextlib.suppress(OSError):
                 connection.sendall(head + bytes(5_000_000))
         server.check_others()
-        # 64 MiB of bodies, where 150 MB were sent.
-        assert server.memory() - before < 110 << 20
+        # At most 64 MiB of bodies are held, and what the server reads ahead; 300 MB were sent.
+        assert server.memory() - before < 160 << 20
 
 
 def test_late_headers_and_bodies_are_refused(server):

@@ -34,6 +34,13 @@ def workers(server):
     return [p for p in pids if b"spawn_main" in Path(f"/proc/{p}/cmdline").read_bytes()]
 
 
+def listening(server):
+    """Return the number of sockets that listen at the server's port: one per ready worker."""
+    ends = f":{server.port:04X}"
+    fields = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(local.endswith(ends) and state == "0A" for _, local, _, state, *_ in fields)
+
+
 @contextmanager
 def load_on(server, n_clients=3):
     """Predict during the block; yields labels of answers, and errors of connections."""
@@ -111,7 +118,8 @@ def test_workers_share_their_metrics_and_are_replaced_under_load():
         found = re.search(r'requests_total{path="/predict",status="200"} (\d+)', text)
         return int(found[1]) if found else 0
 
-    wait_for(lambda: len(workers(server)) == 2)
+    # A worker that has started does not listen yet.
+    wait_for(lambda: listening(server) == 2)
     with load_on(server) as (labels, errors):
         wait_for(lambda: len(labels) > 20)
         first = workers(server)

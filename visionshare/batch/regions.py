@@ -114,23 +114,38 @@ def _starts(length: int, side: int) -> list[int]:
     return starts
 
 
-def objects_of(path: str, masks: Path, level: int = 0) -> Iterator[Region]:
-    """Yield the objects of an image, by the numbers in its mask: the file of its name in a folder.
+def objects_of(
+    paths: Sequence[str], masks: Path, level: int = 0, n_jobs: int = 1
+) -> Iterator[Region]:
+    """Yield the objects of images, by the numbers in their masks: files of their names in a folder.
 
     Parameters
     ----------
-    path : str
+    paths : sequence of str
     masks : pathlib.Path
         Folder of label images: 0 is the ground, every other number an object.
     level : int, default 0
-        Of a pyramid that the mask belongs to.
+        Of pyramids that the masks belong to.
+    n_jobs : int, default 1
+        Threads that decode masks.
 
     Raises
     ------
     DataError
-        If there is no mask, or it has another size than the image.
+        If an image has no mask, or one of another size.
     """
-    from scipy.ndimage import find_objects
+    with ThreadPoolExecutor(n_jobs) as threads:
+        try:
+            for regions in threads.map(lambda path: _objects(path, masks, level), paths):
+                yield from regions
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+
+
+def _objects(path: str, masks: Path, level: int) -> list[Region]:
+    """Return the objects of one image."""
+    from visionshare.batch.object_boxes import object_boxes
 
     mask = _mask_file(path, masks)
     numbers = _numbers(mask)
@@ -138,11 +153,12 @@ def objects_of(path: str, masks: Path, level: int = 0) -> Iterator[Region]:
     if numbers.shape != size:
         given = f"{numbers.shape[0]} × {numbers.shape[1]} pixels"
         raise DataError(f"{mask}: {given}; accepted: {size[0]} × {size[1]}, as {path} has")
-    for number, found in enumerate(find_objects(numbers), 1):
-        if found is not None:
-            rows, columns = found
-            box = (rows.start, columns.start, rows.stop, columns.stop)
-            yield Region(path, box, number, str(mask), level)
+    boxes = object_boxes(numbers)
+    found = np.flatnonzero(boxes[:, 3])
+    return [
+        Region(path, tuple(boxes[number].tolist()), number, str(mask), level)
+        for number in found.tolist()
+    ]
 
 
 def _mask_file(path: str, masks: Path) -> Path:

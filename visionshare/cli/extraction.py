@@ -80,7 +80,7 @@ class RegionOptions:
         int, typer.Option(min=0, help="Level of TIFF pyramids; 0 is the full size.")
     ] = 0
 
-    def of(self, paths: list[str]) -> list[str] | None:
+    def of(self, paths: list[str], n_jobs: int) -> list[str] | None:
         """Return the regions of images as texts; None where images are taken whole."""
         from visionshare.batch.regions import objects_of, patches_around, tiles_of
 
@@ -92,7 +92,7 @@ class RegionOptions:
         if masks is not None and not masks.is_dir():
             raise InputError("--masks", str(masks), "a folder of label images")
         if masks is not None:
-            return [str(region) for path in paths for region in objects_of(path, masks, level)]
+            return list(map(str, objects_of(paths, masks, level, n_jobs)))
         if self.keypoints is not None:
             return list(map(str, patches_around(self.keypoints, paths, side or 64, level)))
         if side is not None:
@@ -157,7 +157,7 @@ def extract(
     folder = Destination.of(store, replaces=False).folder
     paths = list(image_paths(images))
     labels = _labels(images, paths)
-    with_regions = region.of(paths)
+    with_regions = region.of(paths, threads)
     if pool.draft and with_regions is not None:
         raise InputError("--draft", True, "images taken whole: regions are cut out at full size")
     if with_regions is not None:

@@ -223,7 +223,7 @@ def _stamp(path: str) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1 << 14)
 def _shape(path: str, _: object) -> tuple[int, int]:
     """Return a picture's height and width; to find them, a large file is read."""
     return picture_header(path)[:2]

@@ -1,0 +1,23 @@
+"""Boxes of objects against SciPy's ``find_objects``."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import find_objects
+
+from visionshare.batch.object_boxes import object_boxes
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
+@pytest.mark.parametrize("n_objects", [0, 1, 5, 200])
+def test_boxes_are_those_of_find_objects(dtype, n_objects):
+    rng = np.random.default_rng(n_objects)
+    blocks = rng.integers(0, n_objects + 1, (12, 9))
+    numbers = np.kron(blocks, np.ones((3, 4), int)).astype(dtype)
+    boxes = object_boxes(numbers)
+    expected = np.zeros_like(boxes)
+    for number, found in enumerate(find_objects(numbers.astype(int)), 1):
+        if found is not None:
+            rows, columns = found
+            expected[number] = rows.start, columns.start, rows.stop, columns.stop
+    assert boxes.tolist() == expected.tolist()
+    assert len(boxes) == numbers.max() + 1

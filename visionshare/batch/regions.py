@@ -134,20 +134,31 @@ def objects_of(
     DataError
         If an image has no mask, or one of another size.
     """
+    files: dict[str, Path] = {}
+    for file in sorted(masks.iterdir(), reverse=True):
+        if file.is_file():
+            files[file.stem] = file
+
+    def of_one(path: str) -> list[Region]:
+        mask = files.get(Path(path).stem)
+        if mask is None:
+            missing = masks / Path(path).stem
+            raise DataError(f"{missing}.*: no mask for {path}; accepted: a label image")
+        return _objects(path, mask, level)
+
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
-            for regions in threads.map(lambda path: _objects(path, masks, level), paths):
+            for regions in threads.map(of_one, paths):
                 yield from regions
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise
 
 
-def _objects(path: str, masks: Path, level: int) -> list[Region]:
+def _objects(path: str, mask: Path, level: int) -> list[Region]:
     """Return the objects of one image."""
-    from visionshare.batch.object_boxes import object_boxes
+    from visionshare.batch.object_kernels import object_boxes
 
-    mask = _mask_file(path, masks)
     numbers = _numbers(mask)
     size = Scan(path, level).shape
     if numbers.shape != size:
@@ -159,19 +170,6 @@ def _objects(path: str, masks: Path, level: int) -> list[Region]:
         Region(path, tuple(boxes[number].tolist()), number, str(mask), level)
         for number in found.tolist()
     ]
-
-
-def _mask_file(path: str, masks: Path) -> Path:
-    """Return the mask of an image: a file of its name with any ending."""
-    stem = Path(path).stem
-    found = sorted(file for file in masks.glob(f"{_escaped(stem)}.*") if file.is_file())
-    if not found:
-        raise DataError(f"{masks / stem}.*: no mask for {path}; accepted: a label image")
-    return found[0]
-
-
-def _escaped(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
 
 
 def _numbers(mask: Path) -> np.ndarray:
@@ -288,6 +286,8 @@ def _cut(
     regions: Sequence[Region], size: tuple[int, int], mode: str, steps: Preprocessing
 ) -> Iterator[np.ndarray]:
     """Yield regions of one file."""
+    from visionshare.batch.object_kernels import object_alone
+
     scan = Scan(regions[0].path, regions[0].level)
     numbers = _numbers(Path(regions[0].mask)) if regions[0].mask else None
     for region in regions:
@@ -298,8 +298,7 @@ def _cut(
         if rows.start < rows.stop and columns.start < columns.stop:
             inside = scan.block(rows.start, rows.stop, columns.start, columns.stop, mode, steps)
             if numbers is not None:
-                own = numbers[rows, columns] == region.number
-                inside = np.where(own if inside.ndim == 2 else own[..., None], inside, 0)
+                inside = object_alone(inside, numbers[rows, columns], region.number)
             to_rows = slice(rows.start - y0, rows.stop - y0)
             to_columns = slice(columns.start - x0, columns.stop - x0)
             patch[to_rows, to_columns] = inside

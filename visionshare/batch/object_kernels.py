@@ -1,4 +1,4 @@
-"""The kernel that finds where the objects of a label image lie."""
+"""Kernels on label images: where each object lies, and its pixels alone."""
 
 from __future__ import annotations
 
@@ -34,3 +34,16 @@ def object_boxes(numbers: np.ndarray) -> np.ndarray:
                 box[3] = max(box[3], end)
             start = end
     return boxes
+
+
+@njit(cache=True, nogil=True)
+def object_alone(pixels: np.ndarray, numbers: np.ndarray, number: int) -> np.ndarray:
+    """Return a block of an image with all pixels but those of one number black."""
+    # pixels: (H, W) or (H, W, 3), uint8
+    # numbers: (H, W), whole numbers
+    alone = np.zeros(pixels.shape, np.uint8)
+    for y in range(numbers.shape[0]):
+        for x in range(numbers.shape[1]):
+            if numbers[y, x] == number:
+                alone[y, x] = pixels[y, x]
+    return alone

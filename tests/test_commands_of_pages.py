@@ -40,7 +40,7 @@ PAGES = ["quickstart", "own-pictures", "concepts", *sorted(
 )]  # fmt: skip
 IN_MEMORY = ("family", "loss", "search", "targets")
 # Pages that name what a reader has: they begin in a folder of such things, see `reader`.
-READERS_PAGES = ["families/sources", "index"]
+READERS_PAGES = ["families/sources"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
 LONG_PAGES = [
     "../README", "after_training", "commands", "edge", "explaining", "image_classifier", "pictures",

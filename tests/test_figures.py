@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from scripts.reproduce import first_page
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 PAGES = [
@@ -110,7 +112,6 @@ def test_a_table_has_the_figures_of_the_record(name, row):
 
 def test_the_tables_of_the_first_pages_are_compared():
     compared = [row.id for row in ROWS]
-    assert sum(name.startswith("README.md") for name in compared) == 2
     for page, rows in (("index", 8), ("mnist", 4), ("layers", 6)):
         assert sum(name.startswith(f"docs/results/{page}.md") for name in compared) == rows
 
@@ -128,22 +129,33 @@ def test_a_sentence_has_the_figures_of_the_record(page):
 def _peer(data, name):
     record = _record(f"peers-{data}")
     images = record["conditions"]["test images"]
-    return mean(100 * run["errors"] / images for run in record["results"][name]["runs"].values())
+    runs = record["results"][name]["runs"].values()
+    return mean(100 * run["errors"] / images for run in runs), mean(run["n_bytes"] for run in runs)
+
+
+def _of_image_classifier(data):
+    runs = _record("own-pictures")
+    found = [runs[key]["error"] for key in runs if re.match(rf"{data}, .* ImageClassifier ", key)]
+    assert len(found) == 3
+    return 100 * mean(found)
+
+
+FLASH = {name: size for name, (size, _) in first_page.figures(_record("edge/mnist")).items()}
+LENET = _peer("deformed", "LeNet-5, 1 M, deformed")
+MICROSECONDS = _record("peers-deformed")["results"]["visionshare, mnist-quick, C"]["times"]
 
 
 @pytest.mark.parametrize(
     ("said", "value"),
     [
-        (r"`LeNet-5, 1 M` has ([\d.]+) % error", _peer("deformed", "LeNet-5, 1 M, deformed")),
-        (
-            r"random convolutions have ([\d.]+) %",
-            _peer("fashion-deformed", "random convolutions, ridge"),
-        ),
-        (
-            r"`fashion-400k` after a minute ([\d.]+) %",
-            _peer("fashion-deformed", "visionshare, fashion-400k, C"),
-        ),
-        (r"`cifar10-500k` has ([\d.]+) % error", PIPELINES["cifar10-500k"].error),
+        (r"from (\d+) KB of flash", FLASH["mnist-4k, few bits"]),
+        (r"(\d+) µs per image", MICROSECONDS[0]),
+        (r"error in ([\d.]+) KB of flash", FLASH["mnist-10k, few bits"]),
+        (r"`mnist-4k` has ([\d.]+) %", PIPELINES["mnist-4k"].error),
+        (r"% in ([\d.]+) KB\.", FLASH["mnist-4k, few bits"]),
+        (r"`ImageClassifier` has ([\d.]+) % error", _of_image_classifier("cifar10")),
+        (r"`LeNet-5, 1 M` has ([\d.]+) % error", LENET[0]),
+        (r"with (\d+) KB of weights", LENET[1] / 1e3),
     ],
 )
 def test_a_sentence_of_the_readme_has_the_figure_of_the_record(said, value):
@@ -151,25 +163,21 @@ def test_a_sentence_of_the_readme_has_the_figure_of_the_record(said, value):
     assert abs(float(number) - value) <= 0.5001 * 10.0 ** -len(number.partition(".")[2])
 
 
-def test_the_table_of_the_readme_has_the_figures_of_the_record():
-    """Error, flash, RAM with stack and instructions on a Cortex-M0+, compiled as listed."""
-    programs = {}
-    for row in _record("edge/mnist")["rows"]:
-        # Of a program that was compiled twice, the smaller one.
-        if row["optimize"] == "-Os" or row["name"] not in programs:
-            programs[row["name"]] = row
-    compared = 0
-    for line in README.splitlines():
-        cells = [cell.strip().replace("`", "") for cell in line.strip("|").split("|")]
-        row = programs.get(cells[0]) or programs.get(f"{cells[0]}, few bits")
-        if line.startswith("|") and row:
-            core = row["cores"]["cortex-m0plus"]
-            memory = core["ram"] + core["stack"]
-            values = [mean(row["errors"]), core["flash"] / 1e3, memory / 1e3]
-            for cell, value in zip(cells[1:], [*values, core["instructions"] / 1e6], strict=True):
-                assert abs(float(cell) - value) <= 0.501 * 10.0 ** -len(cell.partition(".")[2])
-            compared += 1
-    assert compared == 7
+def test_the_chart_of_the_first_page_is_drawn_from_the_record():
+    drawn = (ROOT / "docs" / "images" / "error-and-flash.svg").read_text(encoding="utf-8")
+    assert first_page.chart(_record("edge/mnist")) == drawn
+    assert set(first_page.figures(_record("edge/mnist"))) == set(first_page.LABELS)
+
+
+def test_the_demonstration_has_the_figures_of_its_run():
+    images = ROOT / "docs" / "images"
+    run = json.loads((images / "demonstration.json").read_text(encoding="utf-8"))
+    drawn = (images / "demonstration.svg").read_text(encoding="utf-8")
+    pictures = re.findall(r'href="(.*?)"', drawn)
+    folders = re.findall(r"<text[^>]*>([\w-]+)/</text>", drawn)
+    strips = list(zip(folders, pictures[:-1], strict=True))
+    assert first_page.demonstration(run, strips, pictures[-1]) == drawn
+    assert run["core"]["flash"] <= 16 * 1024
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     call = ["train", str(photos), "--out", str(tmp_path / "out"), "--budget", "150"]
     assert main(call) == 0
     said, warned = capsys.readouterr()
-    for text in ("tried  ", "chosen  ", "because  ", "recipe  ", "of 16 held out)"):
+    for text in ("trial 1 of about", "chosen  ", "because  ", "recipe  ", "of 16 held out)"):
         assert text in said
     assert "warning: only one structure was tried" in warned
     assert "a larger --budget leaves room for more" in warned

@@ -12,6 +12,7 @@ from visionshare.image_classifier.recipe_search import (
     CHOSEN,
     check_settings,
     kept_recipe,
+    kept_trials,
     search_recipe,
 )
 from visionshare.image_classifier.state import SearchSettings
@@ -36,7 +37,7 @@ def base(tmp_path, bars):
 
 def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     told = []
-    options = SearchSettings(features="pixels", tried=told.append)
+    options = SearchSettings(features="pixels", tried=lambda state: told.append(state.done[-1]))
     found = search_recipe(base, tmp_path / "out", LIMITS, options)
     assert told == found.choice.trials
     assert len(told) == 1
@@ -49,8 +50,14 @@ def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     text = (tmp_path / "out" / CHOSEN).read_text()
     assert "Chosen by visionshare train" in text
     assert f"{told[0].classifier.macs:,} macs" in text
-    result = train(recipe, tmp_path / "out")
+    trials = kept_trials(tmp_path / "out")
+    assert trials["chosen"] == [True]
+    result = train(recipe, tmp_path / "out", trials=trials)
     assert result.classifier.macs <= LIMITS.macs
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    row = f"<td>{found.choice.best.proposal}</td><td>{100 * trials['error'][0]:.2f}</td>"
+    assert row in page
+    assert result.metrics["trials"] == trials
     # Training pictures would say that it is surer than it is.
     held_out = found.choice.best.temperature
     assert result.classifier.temperature == recipe.temperature == pytest.approx(held_out, abs=1e-4)
@@ -89,7 +96,7 @@ class _Stopped(Exception):
     """Stands for a kill."""
 
 
-def _stop(trial):
+def _stop(state):
     raise _Stopped
 
 

@@ -15,8 +15,7 @@ from visionshare.cli.text import say
 
 if TYPE_CHECKING:
     from visionshare.image_classifier.recipe_search import SearchedRecipe
-    from visionshare.image_classifier.state import SearchSettings
-    from visionshare.image_classifier.trials import Trial
+    from visionshare.image_classifier.state import SearchSettings, SearchState
     from visionshare.recipes import Recipe
 
 
@@ -109,10 +108,11 @@ def chosen_recipe(
     return found.recipe
 
 
-def _say_trial(trial: Trial) -> None:
-    from visionshare.image_classifier.recipe_search import line_of
+def _say_trial(state: SearchState) -> None:
+    from visionshare.image_classifier.following import line_of_progress
 
-    say(f"tried        {line_of(trial)}")
+    # What was tried is logged: --verbose shows it.
+    say(line_of_progress(state))
 
 
 def _say_choice(found: SearchedRecipe) -> None:

@@ -203,6 +203,7 @@ def train(
     from visionshare.distributed.warming import warm_workers
     from visionshare.generators.pretrained.network import kept_activations
     from visionshare.image_classifier.pretrained import asked_for
+    from visionshare.image_classifier.recipe_search import kept_trials
     from visionshare.image_classifier.state import SearchSettings
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import names_pictures
@@ -228,6 +229,7 @@ def train(
             warm_workers(client)
         budget = search.limits
         seconds = search.seconds
+        trials: dict[str, list[Any]] = {}
         if recipe.search is not None and not searches:
             budget = recipe.search.budget
             seconds = recipe.search.time
@@ -239,7 +241,8 @@ def train(
             recipe = chosen_recipe(
                 recipe, folder, budget, settings, bounds, resume, n_jobs, data, search.network
             )
-        result = run(recipe, place, data, n_jobs, resume, client=client)
+            trials = kept_trials(folder)
+        result = run(recipe, place, data, n_jobs, resume, client=client, trials=trials)
         addresses = [] if client is None else sorted(client.nthreads())
     # 4) Say what came out.
     _say_figures(result.metrics, place.rstrip("/"))

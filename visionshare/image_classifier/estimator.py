@@ -29,6 +29,7 @@ from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.copies import grouped
 from visionshare.image_classifier.exporting import exported
+from visionshare.image_classifier.following import teller
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
@@ -109,6 +110,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     cluster : str or distributed.Client, optional
         Dask cluster whose workers learn trials and members, each on one worker, with the same
         results: an address such as "tcp://host:8786", or a client, which cannot be cloned.
+    verbose : {0, 1, 2}, default 0
+        Whether a line on standard error says after each trial how far the search is, with 2 also
+        what was tried.
     pretrained : {"auto", True, False} or path-like, default "auto"
         Whether features of a pretrained network are tried too, on images of up to 224 pixels: with
         "auto" where the extra ``visionshare[pretrained]`` is installed, sides are 16 at least, and
@@ -172,6 +176,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = -1,
         cluster: Any = None,
         pretrained: Any = "auto",
+        verbose: int = 0,
     ) -> None:
         self.features = features
         self.budget = budget
@@ -187,6 +192,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.pretrained = pretrained
+        self.verbose = verbose
 
     def fit(
         self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None, groups: Any = None
@@ -279,7 +285,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.augment, Augmentation) and self.augment not in ("auto", True, False):
             accepted = "'auto', True, False, or an Augmentation"
             raise InputError("augment", self.augment, accepted)
-        return SearchSettings(self.features, self.augment, self.time)
+        told = teller(self.verbose)
+        return SearchSettings(self.features, self.augment, self.time, tried=told)
 
     def _weights_of_numbers(self) -> dict[Any, float] | str | None:
         """Return the weights of classes by the names that a search has for them: their numbers."""

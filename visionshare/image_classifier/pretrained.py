@@ -200,6 +200,7 @@ def _best_of(
         trial = _tried(state, transfer, trials, proposal)
         if trial is not None:
             state.note(trial)
+            state.tell()
             found.append(trial)
     if not found:
         return None

@@ -18,12 +18,13 @@ from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.durable import is_partial, remove_folder, write_text
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
+from visionshare.image_classifier.following import line_of
 from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
 from visionshare.image_classifier.pretrained import network_for
 from visionshare.image_classifier.proposals import Data, Dense, Greedy
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.transfer import Transfer
-from visionshare.image_classifier.trials import ProposalLearner, Trial
+from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.machine.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train_images
 from visionshare.recipes.folder import WORK, check_run_folder, run_folder
@@ -36,12 +37,13 @@ from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 
 __all__ = [
-    "CHOSEN", "Network", "SearchedRecipe", "check_settings", "kept_recipe", "line_of",
+    "CHOSEN", "Network", "SearchedRecipe", "check_settings", "kept_recipe", "kept_trials",
     "search_recipe",
 ]  # fmt: skip
 
 #: File of a run's folder with the recipe that was chosen.
 CHOSEN = "recipe.toml"
+_TABLE = "trials.json"
 _TRIALS = "trials"
 # What a search does not choose.
 _GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "unknown", "name")
@@ -109,7 +111,8 @@ def search_recipe(
         tempfile.TemporaryDirectory(prefix="visionshare-") as work,
     ):
         if not resume:
-            (folder / CHOSEN).unlink(missing_ok=True)
+            for name in (CHOSEN, _TABLE):
+                (folder / name).unlink(missing_ok=True)
             remove_folder(folder / _TRIALS)
         run = TrainingRun(unlearned, Path(work), data_dir, jobs)
         with memory_limit(run.memory, "store.memory"):
@@ -131,6 +134,8 @@ def search_recipe(
                 settings = replace(settings, transfer=transfer)
             choice = choose(learner, budget, settings, images.validation, kept)
             recipe = _recipe(base, choice, budget)
+        rows = table(choice.trials, choice.best.proposal)
+        write_text(folder / _TABLE, json.dumps(rows, indent=2) + "\n")
         write_text(folder / CHOSEN, toml_text(recipe, [_asked(budget), *_remarks(choice)]))
         remove_folder(folder / _TRIALS)
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
@@ -211,6 +216,15 @@ def kept_recipe(base: Recipe, out: Path, budget: Budget) -> Recipe | None:
     return recipe.model_copy(update={"store": base.store})
 
 
+def kept_trials(out: Path) -> dict[str, list[Any]]:
+    """Return the table of the trials of a folder's search, empty where there is none."""
+    try:
+        rows = json.loads((out / _TABLE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return rows if isinstance(rows, dict) else {}
+
+
 def _of_size(base: Recipe, recipe: Recipe) -> Recipe:
     """Return what the user asked for, with the size of what a network saw."""
     if recipe.learner.kind != "dense":
@@ -264,12 +278,3 @@ def _remarks(choice: Choice) -> list[str]:
         "Tried, and compared on pictures that the trials did not learn from:",
         *map(line_of, ranked),
     ]
-
-
-def line_of(trial: Trial) -> str:
-    """Return a line about a trial: its error, how sure it is, its cost, and what it was."""
-    # How sure it is, the mean probability of the true classes, is what trials are compared by.
-    beyond = "" if trial.allowed else " (beyond the budget)"
-    error, sure = 100 * trial.error, 100 * (1 - trial.doubt)
-    macs = f"{trial.classifier.macs:,}"
-    return f"{error:6.2f} % error {sure:5.1f} % sure {macs:>11} macs  {trial.proposal}{beyond}"

@@ -54,12 +54,13 @@ def search(
     if state.settings.seconds is not None or state.budget.microseconds is not None:
         _measure_pace(state)
     # 2) structure, augmentation and head; templates need patches with contrast, pixels do not
-    _run_stages(state, first_stages(state))
+    last = last_stages(state)
+    _run_stages(state, first_stages(state), last)
     if state.best is None and isinstance(state.problem, InputError):
         _run_stages(state, [(pixels_alone, 0.0)])
     # 3) augmentations in long trainings, members, and pools
     _compare_augmentations(state)
-    _run_stages(state, last_stages(state))
+    _run_stages(state, last)
     if state.best is None:
         raise _failure(state)
     # 4) features of a pretrained network
@@ -102,10 +103,16 @@ def _measure_pace(state: SearchState) -> None:
         state.epochs = int(np.clip(affordable, 1, state.epochs))
 
 
-def _run_stages(state: SearchState, stages: Sequence[tuple[Stage, float]]) -> None:
+def _run_stages(
+    state: SearchState,
+    stages: Sequence[tuple[Stage, float]],
+    afterwards: Sequence[tuple[Stage, float]] = (),
+) -> None:
     """Try what each stage proposes; what is better becomes the best."""
-    for stage, margin in stages:
+    for number, (stage, margin) in enumerate(stages):
         proposals = list(stage(state))
+        state.waiting = len(proposals)
+        state.later = [later for later, _ in (*stages[number + 1 :], *afterwards)]
         # On a cluster those of a stage are tried at the same time.
         n = 1 if state.settings.client is None else len(proposals)
         for first in range(0, len(proposals), max(1, n)):
@@ -138,15 +145,14 @@ def _tried(
             _logger.info("%s: %s", proposal, trial)
             state.problem = trial
         elif isinstance(proposal.features, Greedy):
-            found = _best_rounds(state, trial)
-            state.note(replace(trial, allowed=False) if found is None else found)
-            if found is not None:
-                yield found
+            found = _best_rounds(state, trial) or replace(trial, allowed=False)
         else:
-            trial = replace(trial, allowed=state.budget.allows(trial.classifier, images))
-            state.note(trial)
-            if trial.allowed:
-                yield trial
+            found = replace(trial, allowed=state.budget.allows(trial.classifier, images))
+        if isinstance(trial, Trial):
+            state.note(found)
+            if found.allowed:
+                yield found
+            state.tell()
 
 
 def _best_rounds(state: SearchState, trial: Trial) -> Trial | None:
@@ -183,7 +189,8 @@ def _compare_augmentations(state: SearchState) -> None:
     chosen = min(tried, key=lambda trial: trial.doubt, default=best).proposal
     if chosen != best.proposal:
         # Later stages compare with a trial of their own length.
-        state.best = next(_tried(state, [chosen]), best)
+        for trial in _tried(state, [chosen]):
+            state.best = trial
 
 
 def augmentation_candidates(
@@ -251,7 +258,7 @@ def _try_random_structures(state: SearchState) -> None:
     for proposal in _random_proposals(state):
         if not state.has_time():
             return
-        for first in _tried(state, [proposal], epochs=short):
+        for first in list(_tried(state, [proposal], epochs=short)):
             doubts = sorted(trial.doubt for trial in state.done if trial.epochs == short)
             is_promising = first.doubt <= doubts[len(doubts) // 3]
             if is_promising and state.has_time():

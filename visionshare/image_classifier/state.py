@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -44,7 +44,7 @@ class SearchSettings:
     begun : float
         When they began, as ``time.perf_counter`` says.
     tried : callable, optional
-        Called with each trial when it ends.
+        Called with the state after each trial, the last of ``done``.
     client : distributed.Client, optional
         Of the cluster whose workers learn the trials.
     n_learning : int
@@ -78,13 +78,15 @@ class SearchSettings:
         rarely the best.
     transfer : Transfer, optional
         A pretrained network that is tried too.
+    n_refit : int
+        Pictures that the classifier is learned again from in the end.
     """
 
     features: str | FeatureFamily = "auto"
     augment: str | bool | Augmentation = "auto"
     seconds: float | None = None
     begun: float = field(default_factory=time.perf_counter)
-    tried: Callable[[Trial], None] | None = None
+    tried: Callable[[SearchState], None] | None = None
     client: Any = None
     n_learning: int = 5000
     n_learning_longer: int = 20_000
@@ -107,6 +109,7 @@ class SearchSettings:
     trials_in_time: int = 20
     least_use: float = 0.25
     transfer: Transfer | None = None
+    n_refit: int = 0
 
     @property
     def left(self) -> float:
@@ -137,6 +140,10 @@ class SearchState:
         Of structures, where flash is limited.
     done : list of Trial
         In the order in which they were tried.
+    waiting : int
+        Proposals of the present stage that are not tried yet.
+    later : sequence of callables
+        The stages that follow.
     best : Trial, optional
     problem : InputError or MemoryLimitError, optional
         Why the last trial that failed did.
@@ -151,6 +158,8 @@ class SearchState:
     members: int = 1
     bits: Bits | None = None
     done: list[Trial] = field(default_factory=list)
+    waiting: int = 0
+    later: Sequence[Callable[[SearchState], Iterable[Proposal]]] = ()
     best: Trial | None = None
     problem: InputError | MemoryLimitError | None = None
 
@@ -185,11 +194,20 @@ class SearchState:
         """The structure of the best trial, where it has one."""
         return None if self.best is None else self.best.proposal.structure
 
+    @property
+    def is_honest(self) -> bool:
+        """Whether trials are compared on images that they do not learn from."""
+        return self.longer.held_out is not self.longer.learner.images
+
     def note(self, trial: Trial) -> None:
-        """Keep a trial, and tell of it."""
+        """Keep a trial."""
         self.done.append(trial)
+        self.waiting = max(0, self.waiting - 1)
+
+    def tell(self) -> None:
+        """Tell of the last trial, once it is known whether it is the best."""
         if self.settings.tried is not None:
-            self.settings.tried(trial)
+            self.settings.tried(self)
 
     def widest(self, depth: int, **others: Any) -> Structure | None:
         """Return the widest structure of so many layers within the budget."""

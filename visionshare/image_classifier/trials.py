@@ -402,4 +402,5 @@ def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, 
         "epochs": [trial.epochs for trial in ranked],
         "seconds": [trial.seconds for trial in ranked],
         "allowed": [trial.allowed for trial in ranked],
+        "chosen": [trial is ranked[0] and trial.proposal == chosen for trial in ranked],
     }

@@ -59,6 +59,13 @@ def _duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def about(seconds: float) -> str:
+    """Return a rough number of seconds as people say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds / 10)) * 10} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 class Progress:
     """Shows the stages and loops of what runs inside of a ``with`` block."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,6 +54,7 @@ class TrainingRun:
     jobs: int = 1
     clock: Clock = field(default_factory=Clock, compare=False)
     client: Any = None
+    trials: Mapping[str, Sequence[Any]] | None = None
 
     @property
     def in_partitions(self) -> bool:

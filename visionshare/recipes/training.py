@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def train(
     resume: bool = False,
     progress: bool = False,
     client: Any = None,
+    trials: Mapping[str, Sequence[Any]] | None = None,
 ) -> TrainResult:
     """Train a classifier and write it with its figures and its report.
 
@@ -76,6 +78,8 @@ def train(
         Of a cluster whose workers evaluate the columns and learn; the images are read, and all
         else is done, in this process. The classifier depends on ``store.partitions``, and not on
         the workers.
+    trials : mapping of sequences, optional
+        Columns of a search's trials, for the report and ``metrics.json``.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def train(
     """
     folder = None if data_dir is None else Path(data_dir)
     place = Destination.of(out)
-    run = TrainingRun(recipe, place.folder / WORK, folder, jobs, client=client)
+    run = TrainingRun(recipe, place.folder / WORK, folder, jobs, client=client, trials=trials)
     check_run(run)
     with (
         shown(progress),

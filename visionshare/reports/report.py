@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -49,7 +49,8 @@ def write_report(
     results : Results or None
         None where no image was kept from training: the report then has no test figure.
     metrics : mapping
-        The figures of ``metrics.json``; "notes" are sentences on the images.
+        The figures of ``metrics.json``; "notes" are sentences on the images, and "trials" columns
+        of a search, as ``search_results_`` of :class:`visionshare.ImageClassifier`.
     settings : mapping
         The recipe, nested plain values.
     examples : ndarray of shape (n, H, W[, C]), optional
@@ -78,6 +79,7 @@ def write_report(
         classifier=classifier,
         notes=metrics.get("notes", []),
         refused=_refused(metrics),
+        trials=_trials(metrics),
         curves=list(map(Markup, _curves(classifier))),
         layers=classifier.layers,
         pictures=pictures,
@@ -134,6 +136,13 @@ def _refused(metrics: Mapping[str, Any]) -> float | None:
     """Return the share of test pictures that are refused; None where nothing is."""
     n = metrics.get("test_refused")
     return None if n is None else float(n / metrics["test_images"])
+
+
+def _trials(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the trials of a search, a row for each."""
+    columns: Mapping[str, Sequence[Any]] = metrics.get("trials", {})
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> dict[str, str]:

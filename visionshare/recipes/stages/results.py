@@ -45,6 +45,8 @@ def figures_of(
         figures["majority_error"] = 1 - float(counts.max()) / len(images.test)
     if evaluation.refused is not None:
         figures["test_refused"] = evaluation.refused
+    if run.trials:
+        figures["trials"] = dict(run.trials)
     if images.notes:
         figures["notes"] = list(images.notes)
     if evaluation.early_exit is not None:

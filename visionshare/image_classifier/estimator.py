@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visionshare.class_labels import accuracy, label_array
@@ -22,19 +21,21 @@ from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake
 from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
-from visionshare.errors.inputs import input_errors
 from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.copies import grouped
 from visionshare.image_classifier.exporting import exported
-from visionshare.image_classifier.following import teller
+from visionshare.image_classifier.parameters import (
+    checked_settings,
+    seed_of,
+    weights_of_numbers,
+)
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.refusal import Refusal
-from visionshare.image_classifier.state import SearchSettings, check_seconds
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
 from visionshare.learners.class_weights import check_class_weight
@@ -45,9 +46,7 @@ from visionshare.learners.examples import (
     classes_and_numbers,
 )
 from visionshare.machine.resources import resolve_jobs
-from visionshare.recipes.pools import read_pool
 from visionshare.recipes.reading import parse_recipe
-from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
@@ -222,7 +221,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If a picture file cannot be read.
         """
-        settings = self._settings()
+        settings = checked_settings(self)
         budget = Budget.of(self.budget)
         teacher = teacher_part(self.teacher, self.features, unlabeled)
         jobs = resolve_jobs(self.n_jobs)
@@ -237,10 +236,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = grouped(ImageSet(rasters, labels.astype(np.int64), names, "images"), groups)
         refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         training, images, calibrating = refusal.split(training, images, seed)
         preprocessing = Preprocessing() if intake is None else intake.preprocessing
-        weights = self._weights_of_numbers()
+        weights = weights_of_numbers(self.class_weight, self.classes_.tolist())
         learner = ProposalLearner(Data.of(training), training, seed, jobs, weights, preprocessing)
         if teacher is not None:
             learner = replace(learner, teacher=teacher)
@@ -269,38 +268,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classifier_ = refusal.added_to(classifier, images, calibrating, jobs)
         self.image_shape_ = self.classifier_.image_shape
         return self
-
-    def _settings(self) -> SearchSettings:
-        """Return the settings of the search, checked."""
-        if not isinstance(self.features, (str, FeatureFamily)):
-            raise InputError("features", self.features, "'auto', the name of a pool, or a family")
-        if isinstance(self.features, str) and self.features != "auto":
-            read_pool(FeaturePart(pool=self.features), 0).check_parameters()
-        check_seconds(self.time)
-        check_class_weight(self.class_weight)
-        is_cluster = isinstance(self.cluster, str) or hasattr(self.cluster, "submit")
-        if self.cluster is not None and not is_cluster:
-            accepted = 'an address such as "tcp://host:8786", a distributed.Client, or None'
-            raise InputError("cluster", self.cluster, accepted)
-        if not isinstance(self.augment, Augmentation) and self.augment not in ("auto", True, False):
-            accepted = "'auto', True, False, or an Augmentation"
-            raise InputError("augment", self.augment, accepted)
-        told = teller(self.verbose)
-        return SearchSettings(self.features, self.augment, self.time, tried=told)
-
-    def _weights_of_numbers(self) -> dict[Any, float] | str | None:
-        """Return the weights of classes by the names that a search has for them: their numbers."""
-        if not isinstance(self.class_weight, Mapping):
-            return self.class_weight
-        numbers = {label: f"{i}" for i, label in enumerate(self.classes_.tolist())}
-        return {numbers[label]: float(weight) for label, weight in self.class_weight.items()}
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
-            return int(self.random_state)
-        accepted = "a whole number of at least 0, a RandomState, or None"
-        with input_errors("random_state", self.random_state, accepted):
-            return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _training(
         self, images: Any, y: Any, least_side: int

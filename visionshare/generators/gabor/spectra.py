@@ -20,6 +20,11 @@ from visionshare.machine.resources import run_blocks
 _WORTH_IT = 1 << 18
 # Of the spectra of filters that are held at a time.
 _SPECTRA_BYTES = 64 << 20
+# Filters that are transformed back in one call, without the interpreter in between, where their
+# planes together fit into a core's cache. FFTs work on several lines at once: a multiple of 16
+# lines leaves none over, which might get other bits.
+_TOGETHER = 16
+_TOGETHER_BYTES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +164,24 @@ def pool_positions(responses: np.ndarray, rows: int, columns: int, largest: bool
 
 
 @njit(cache=True, nogil=True)
+def _fold_all(
+    image: np.ndarray, spectra: np.ndarray, step: int, width: int, out: np.ndarray
+) -> None:
+    """Fold the spectra of some filters (k, rows, width // 2 + 1) into the first k of ``out``."""
+    for number in range(len(spectra)):
+        fold(image, spectra[number], step, width, out[number])
+
+
+@njit(cache=True, nogil=True)
+def _pool_all(
+    responses: np.ndarray, rows: int, columns: int, largest: bool, out: np.ndarray
+) -> None:
+    """Write the pooled responses (k,) of the first k filters."""
+    for number in range(len(out)):
+        out[number] = pool_positions(responses[number], rows, columns, largest)
+
+
+@njit(cache=True, nogil=True)
 def _signs(responses: np.ndarray, g: float, largest: bool, out: np.ndarray) -> None:
     """Write the derivative of g · pooled absolute responses in each response."""
     # out: (rows, columns of positions), the first ones of a plane of zeros
@@ -195,6 +218,22 @@ def _add_correlation(
                 out[y, x] += image[y, x] * positions[row, column].conjugate()
             else:
                 out[y, x] += image[y, x] * positions[mirrored, small_width - column]
+
+
+@njit(cache=True, nogil=True)
+def _all_signs(responses: np.ndarray, weights: np.ndarray, largest: bool, out: np.ndarray) -> None:
+    """Write the derivatives for the first filters, as many as there are weights."""
+    for number in range(len(weights)):
+        _signs(responses[number], weights[number], largest, out[number])
+
+
+@njit(cache=True, nogil=True)
+def _add_correlations(
+    image: np.ndarray, positions: np.ndarray, step: int, width: int, out: np.ndarray
+) -> None:
+    """Add the correlations of the first filters, as many as ``out`` has."""
+    for number in range(len(out)):
+        _add_correlation(image, positions[number], step, width, out[number])
 
 
 def prefers_spectra(axes: tuple[np.ndarray, np.ndarray], width: int, reach: np.ndarray) -> Any:
@@ -244,21 +283,30 @@ def _responses_in_plane(
     return pooled
 
 
+def _filters_together(plane: Plane) -> int:
+    """Return how many filters are transformed back in one call."""
+    small_bytes = 4 * plane.small[0] * plane.small[1]
+    return _TOGETHER if _TOGETHER * small_bytes <= _TOGETHER_BYTES else 1
+
+
 def _pooled(plane: Plane, image: np.ndarray, spectra: np.ndarray, largest: bool) -> np.ndarray:
     """Return the pooled absolute responses of filters to one image (H, W)."""
     from scipy.fft import irfft2
 
     pooled = np.empty(len(spectra), np.float32)
+    rows, columns = plane.count
+    together = _filters_together(plane)
     # 1) transform the image once for all filters
     seen = image_spectrum(plane, image)
-    folded = np.empty((plane.small[0], plane.small[1] // 2 + 1), np.complex64)
-    for number, spectrum in enumerate(spectra):
+    folded = np.zeros((together, plane.small[0], plane.small[1] // 2 + 1), np.complex64)
+    for start in range(0, len(spectra), together):
+        some = spectra[start : start + together]
         # 2) multiply and fold, so that only the wanted positions are transformed back
-        fold(seen, spectrum, plane.step, plane.size[1], folded)
-        # One transform at a time: its bits do not depend on which others are asked for.
+        _fold_all(seen, some, plane.step, plane.size[1], folded)
+        # As many at a time for every choice of filters, so that each has the same bits.
         responses = irfft2(folded, plane.small)
         # 3) pool
-        pooled[number] = pool_positions(responses, *plane.count, largest)
+        _pool_all(responses, rows, columns, largest, pooled[start : start + together])
     return pooled
 
 
@@ -277,7 +325,7 @@ def spectral_gradients(
     for plane in sorted(set(planes), key=lambda plane: plane.small):
         own = [number for number, other in enumerate(planes) if other == plane]
         taps = [bank.taps(number, size) for number in own]
-        spectra = [filter_spectrum(plane, values) for values in taps]
+        spectra = np.stack([filter_spectrum(plane, values) for values in taps])
         sums = _correlations(plane, images, spectra, largest, weights[own])
         for number, values, total in zip(own, taps, sums, strict=True):
             gradients[number] = _around_origin(plane, total, values.shape)
@@ -285,24 +333,27 @@ def spectral_gradients(
 
 
 def _correlations(
-    plane: Plane, images: np.ndarray, spectra: list[np.ndarray], largest: bool, weights: np.ndarray
+    plane: Plane, images: np.ndarray, spectra: np.ndarray, largest: bool, weights: np.ndarray
 ) -> np.ndarray:
     """Return the spectra of the gradients in filters' values, summed over images, complex128."""
     from scipy.fft import irfft2, rfft2
 
     sums = np.zeros((len(spectra), *plane.spectrum_shape), np.complex128)
-    folded = np.empty((plane.small[0], plane.small[1] // 2 + 1), np.complex64)
-    derivatives = np.zeros(plane.small, np.float32)
+    together = _filters_together(plane)
+    folded = np.zeros((together, plane.small[0], plane.small[1] // 2 + 1), np.complex64)
+    derivatives = np.zeros((together, *plane.small), np.float32)
     rows, columns = plane.count
     for i, image in enumerate(images):
         seen = image_spectrum(plane, image)
-        for k, spectrum in enumerate(spectra):
+        for start in range(0, len(spectra), together):
+            some = slice(start, start + together)
             # 1) the responses at all positions, and the derivatives in them
-            fold(seen, spectrum, plane.step, plane.size[1], folded)
+            _fold_all(seen, spectra[some], plane.step, plane.size[1], folded)
             responses = irfft2(folded, plane.small)
-            _signs(responses, weights[k, i], largest, derivatives[:rows, :columns])
+            _all_signs(responses, weights[some, i], largest, derivatives[:, :rows, :columns])
             # 2) the pixels that each value of the filter met, weighted with these
-            _add_correlation(seen, rfft2(derivatives), plane.step, plane.size[1], sums[k])
+            positions = rfft2(derivatives)
+            _add_correlations(seen, positions, plane.step, plane.size[1], sums[some])
     return sums
 
 

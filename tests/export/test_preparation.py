@@ -14,7 +14,7 @@ from visionshare.datasets import Preprocessing
 from visionshare.datasets.frames import FRAMES, gray_of_frame
 from visionshare.errors import ExportError, InputError
 from visionshare.export import c_program
-from visionshare.export.c.preparation import with_preparation
+from visionshare.export.c.preparation import CELLS, with_preparation
 from visionshare.export.preparation import (
     CompiledPreparation,
     check_preparation,
@@ -56,14 +56,14 @@ def test_every_step_gives_the_same_bytes(name):
     kinds = list(FRAMES)
     for number in range(400):
         kind = kinds[number % len(kinds)]
-        largest = 150 if number % 10 == 0 else 24
+        largest = 300 if number % 10 == 0 else 24
         height, width = (int(side) for side in rng.integers(1, largest, 2))
         top, left = (int(place) for place in rng.integers(0, 5, 2))
         frame = frame_of_noise(kind, height + top, width + left + 1, rng)
         if number % 7 == 0:
             frame[:] = rng.integers(0, 256)
-        gray = gray_of_frame(frame, kind)[top:, left : left + width]
-        expected = model.preprocessing.apply(gray, (13, 11))
+        part = frame[top:, left * FRAMES[kind] : (left + width) * FRAMES[kind]]
+        expected = model.preprocessing.apply(gray_of_frame(part, kind, CELLS), (13, 11))
         assert_array_equal(prepare(frame, kind, (top, left, height, width)), expected)
 
 
@@ -71,20 +71,21 @@ def test_every_step_gives_the_same_bytes(name):
 def test_rasters_of_any_size(shape):
     for name in ("stretched", "mass"):
         model = _model(STEPS[name], shape)
-        assert check_preparation(model, _program(model)) == 40
+        assert check_preparation(model, _program(model)) == 48
 
 
 def test_large_frames_do_not_overflow():
     model = _model(STEPS["mass"], (3, 2))
-    frame = np.full((4096, 4096), 255, np.uint8)
+    frame = np.full((2048, 4096), 255, np.uint8)
     frame[0, :2000] = 3
     prepare = CompiledPreparation(model, _program(model))
     assert_array_equal(
-        prepare(frame, "gray", (0, 0, 4096, 4096)), model.preprocessing.apply(frame, (3, 2))
+        prepare(frame, "gray", (0, 0, 2048, 4096)),
+        model.preprocessing.apply(gray_of_frame(frame, "gray", CELLS), (3, 2)),
     )
     stretched = _model(STEPS["stretched"], (1, 1))
     prepare = CompiledPreparation(stretched, _program(stretched))
-    assert prepare(frame, "gray", (0, 0, 4096, 4096)).tolist() == [[255]]
+    assert prepare(frame, "gray", (0, 0, 2048, 4096)).tolist() == [[255]]
 
 
 def test_parts_outside_of_a_frame_are_refused():
@@ -111,7 +112,6 @@ def test_steps_beyond_a_device_are_named():
         with pytest.raises(InputError, match=match):
             with_preparation(replace(model, **changes), program)
 
-    refused("preprocessing.arithmetic", preprocessing=Preprocessing("automatic"))
     character = Preprocessing("automatic", fit="character")
     refused("preprocessing.fit", preprocessing=character)
     refused("pixel", program=c_program(model, pixel="float32"))
@@ -148,8 +148,45 @@ def test_the_command_writes_and_checks_it(tmp_path, capsys):
     assert str(out / "classifier_prepare.c") in json.loads(capsys.readouterr().out)["files"]
     assert {"classifier_prepare.c", "classifier_prepare.h"} < {path.name for path in out.iterdir()}
     assert main([*arguments, "--to", "arduino", "--out", str(tmp_path / "p")]) == 2
-    floats = replace(_model({}), preprocessing=Preprocessing())
-    floats.save(tmp_path / "floats.safetensors")
-    refused = ["export", str(tmp_path / "floats.safetensors"), "--preparation", "--out", str(out)]
+    of_vectors = replace(_model({}), family=Pixels().fit(np.zeros((1, 4))).take([0]))
+    of_vectors.save(tmp_path / "vectors.safetensors")
+    refused = ["export", str(tmp_path / "vectors.safetensors"), "--preparation", "--out", str(out)]
     assert main(refused) == 2
-    assert "preprocessing.arithmetic" in capsys.readouterr().err
+    assert "gray images" in capsys.readouterr().err
+
+
+def test_preprocessing_of_floats_is_done_in_whole_numbers():
+    model = _model(STEPS["all"])
+    floats = replace(model, preprocessing=replace(model.preprocessing, arithmetic="float"))
+    prepared = "classifier_prepare.c"
+    assert _program(floats).files[prepared] == _program(model).files[prepared]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_cells_are_means_of_squares(kind):
+    rng = np.random.default_rng(2)
+    frame = rng.integers(0, 256, (50, 70 * FRAMES[kind]), np.uint8)
+    gray = gray_of_frame(frame, kind).astype(float)
+    cells = gray_of_frame(frame, kind, 900)
+    assert cells.shape == (25, 35)
+    expected = gray.reshape(25, 2, 35, 2).mean(axis=(1, 3))
+    # Red, green and blue are rounded after their mean, and not before.
+    assert np.abs(cells - expected).max() <= (2.5 if "rgb" in kind else 0.5)
+    assert_array_equal(gray_of_frame(np.full_like(frame, 255), kind, 900), 255)
+
+
+@pytest.mark.skipif(
+    not all(map(find_spec, ("ziglang", "unicorn", "elftools"))),
+    reason="without the packages of the extra edge",
+)
+def test_a_core_prepares_and_classifies_frames(tmp_path, capsys):
+    _model(STEPS["all"]).save(tmp_path / "whole.safetensors")
+    arguments = ["measure", str(tmp_path / "whole.safetensors"), "--target", "cortex-m4"]
+    assert main([*arguments, "--count", "1", "--frame", "rgb565", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["frame_different_labels"] == 0
+    assert figures["frame_flash"] > figures["flash"]
+    # A pass over 76,800 pixels.
+    assert 400_000 < figures["frame_instructions"] < 1_600_000
+    assert main([*arguments, "--frame", "jpeg"]) == 2
+    assert "--frame" in capsys.readouterr().err

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
     from visionshare.classifier import CompactClassifier
     from visionshare.export import CProgram
-    from visionshare.export.targets import TargetLimits
+    from visionshare.export.targets import Target, TargetLimits
 
 # Most images of a timed batch, and most of their bytes.
 _MOST_IMAGES = 4096
 _MOST_BYTES = 1 << 28
 # Images that an emulated core classifies: each takes a second.
 _N_ON_CORE = 100
+# Frames of a camera, and how many.
+_FRAME = (240, 320)
+_N_FRAMES = 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,15 @@ class CoreOptions:
     max_instructions: Annotated[
         str | None,
         typer.Option(metavar="COUNT", help='Fail if an image takes more on average, such as "1M".'),
+    ] = None
+
+    frame: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="Measure the preparation of a camera's frame of 240x320 too: gray, rgb565, "
+            "rgb565-swapped, yuyv, uyvy or rgb888.",
+        ),
     ] = None
 
     def limits(self) -> TargetLimits:
@@ -135,7 +147,7 @@ def measure(
     elif target == "c":
         figures = _in_c(model, form, images)
     else:
-        figures = _on_core(model, form, images, target, optimize, core.count)
+        figures = _on_core(model, form, images, target, optimize, core)
     say(json.dumps(figures) if as_json else "\n".join(_lines(figures)))
     if on_core:
         limits.check(figures)
@@ -180,7 +192,7 @@ def _on_core(
     source: str | None,
     target: str,
     optimize: str,
-    count: int,
+    options: CoreOptions,
 ) -> dict[str, Any]:
     """Return figures of the C on an emulated core."""
     import numpy as np
@@ -188,7 +200,7 @@ def _on_core(
     from visionshare.export.targets import device_sources, find_target, measure
 
     exported, program = form.c_program(model)
-    images, truth = sample_images(model, program.pixel, source, form.data, count)
+    images, truth = sample_images(model, program.pixel, source, form.data, options.count)
     core = find_target(target)
     measured = measure(device_sources(exported, program), core, images, optimize)
     figures = {
@@ -203,7 +215,50 @@ def _on_core(
         expected = program.reference(images)
         figures["different_scores"] = int(np.sum((measured.scores != expected).any(axis=1)))
     figures |= _compared(model, images, truth, model.classes_[measured.labels])
+    if options.frame is not None:
+        figures |= _of_frames(exported, program, options.frame, images, core, optimize)
     return figures | {"remark": core.remark}
+
+
+def _of_frames(
+    model: CompactClassifier,
+    program: CProgram,
+    kind: str,
+    images: np.ndarray,
+    core: Target,
+    optimize: str,
+) -> dict[str, Any]:
+    """Return figures of frames that show images, prepared and classified on a core."""
+    import numpy as np
+
+    from visionshare.datasets.frames import FRAMES, frame_of_gray, gray_of_frame
+    from visionshare.export.c.preparation import CELLS, whole_preprocessing, with_preparation
+    from visionshare.export.targets import frame_sources, measure
+
+    if kind not in FRAMES:
+        raise InputError("--frame", kind, choices(kind, FRAMES))
+    program = with_preparation(model, program)
+    sources = frame_sources(model, program, kind, *_FRAME)
+    shape = (model.image_shape[0], model.image_shape[1])
+    frames = []
+    for image in images[:_N_FRAMES].reshape(-1, *shape):
+        # Large, and on paper of the same gray as the image's corner.
+        scale = max(1, min(side // (2 * own) for side, own in zip(_FRAME, shape, strict=True)))
+        shown = image.repeat(scale, axis=0).repeat(scale, axis=1)[: _FRAME[0], : _FRAME[1]]
+        picture = np.full(_FRAME, image[0, 0], np.uint8)
+        top, left = ((side - own) // 2 for side, own in zip(_FRAME, shown.shape, strict=True))
+        picture[top : top + shown.shape[0], left : left + shown.shape[1]] = shown
+        frames.append(frame_of_gray(picture, kind))
+    measured = measure(sources, core, np.stack(frames), optimize)
+    steps = whole_preprocessing(model)
+    rasters = [steps.apply(gray_of_frame(frame, kind, CELLS), shape) for frame in frames]
+    expected = model.predict(np.stack(rasters).reshape(-1, *model.image_shape))
+    kept = ("flash", "ram", "stack", "instructions")
+    return {
+        "frame": f"{kind}, {_FRAME[0]}x{_FRAME[1]}",
+        **{f"frame_{name}": getattr(measured.figures, name) for name in kept},
+        "frame_different_labels": int(np.sum(model.classes_[measured.labels] != expected)),
+    }
 
 
 def _arithmetic(program: CProgram) -> str:
@@ -243,6 +298,11 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         "most_instructions": "{:,} at most",
         "different_labels": f"{{}} of {n}, compared with Python",
         "different_scores": f"{{}} of {n}, compared with Python",
+        "frame_flash": "{:,} bytes, with its preparation",
+        "frame_ram": "{:,} bytes, without the frame",
+        "frame_stack": "{:,} bytes at most",
+        "frame_instructions": "{:,} per frame, prepared and classified",
+        "frame_different_labels": "{} compared with Python",
         "errors": f"{{}} of {n}",
         "errors_in_python": f"{{}} of {n}",
     }

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.frames import FRAMES, gray_of_frame
+from visionshare.datasets.frames import FRAMES, MOST_COLUMNS, gray_of_frame
 from visionshare.errors import ExportError, InputError
+from visionshare.export.c.preparation import CELLS, whole_preprocessing
 from visionshare.export.c.program import CProgram
 from visionshare.export.library_cache import compiled_library
 
 # Frames of the self-test in each format; sides of their parts at most.
 _CHECKED = 8
-_SIDE = 90
+_SIDE = 150
 
 
 class _Frame(ctypes.Structure):
@@ -54,7 +55,8 @@ class CompiledPreparation:
         height, stride = frame.shape
         width = stride // FRAMES[kind]
         seen = _Frame(frame.ctypes.data, height, width, stride, list(FRAMES).index(kind))
-        work = np.empty(256, np.uint16)
+        # Sums, sizes, and cells.
+        work = np.empty(4 * MOST_COLUMNS + 64 + CELLS, np.uint8)
         image = np.empty(self._shape, np.uint8)
         done = self._prepare(
             ctypes.byref(seen),
@@ -81,6 +83,7 @@ def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator)
 def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
     """Compare the C with Python on frames of every format; return how many were compared."""
     prepare = CompiledPreparation(classifier, program)
+    steps = whole_preprocessing(classifier)
     rng = np.random.default_rng(0)
     size = (classifier.image_shape[0], classifier.image_shape[1])
     for kind in FRAMES:
@@ -88,8 +91,9 @@ def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
             height, width = rng.integers(1, _SIDE, 2).tolist()
             top, left = rng.integers(0, 9, 2).tolist()
             frame = frame_of_noise(kind, height + top + 3, width + left + 2, rng)
-            gray = gray_of_frame(frame, kind)[top : top + height, left : left + width]
-            expected = classifier.preprocessing.apply(gray, size)
+            each = FRAMES[kind]
+            part = frame[top : top + height, left * each : (left + width) * each]
+            expected = steps.apply(gray_of_frame(part, kind, CELLS), size)
             image = prepare(frame, kind, (top, left, height, width))
             if not np.array_equal(image.reshape(size), expected):
                 raise ExportError(f"the C prepares a {kind} frame otherwise than Python")

@@ -8,23 +8,25 @@ from typing import Any
 
 from visionshare.classifier import CompactClassifier
 from visionshare.codegen.templates import render_file
+from visionshare.datasets.frames import MOST_COLUMNS
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.whole_preparation import THRESHOLD_BITS
 from visionshare.errors import InputError
 from visionshare.export.c.program import CProgram
 
-#: Rows and columns of a rectangle at most: sums of all its pixels are of 32 bits.
+#: Rows and columns of a rectangle at most.
 LARGEST_FRAME = 4096
 _LARGEST_RASTER = 1024
 _FOLDER = Path(__file__).parent
-# What a preparation of ink writes to: counts of the values of a border.
-_WORK_BYTES = 512
+#: Pixels of a part that are kept as they are; a larger part becomes smaller first.
+CELLS = 9216
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:
     """Return the C of a classifier with that of its preparation, in files of their own."""
     # ``NAME_prepare(frame, rectangle, work, image)`` makes the raster of a part of a camera's
-    # frame, the same as ``classifier.preprocessing.apply`` makes of
-    # :func:`visionshare.datasets.frames.gray_of_frame`.
+    # frame, the same as ``whole_preprocessing(classifier).apply`` makes of
+    # ``gray_of_frame(part, kind, CELLS)``.
     values = _values(classifier, program)
     files = {
         f"{program.name}_prepare.{ending}": render_file(
@@ -35,18 +37,22 @@ def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgr
     return replace(program, files={**program.files, **files})
 
 
+def whole_preprocessing(classifier: CompactClassifier) -> Preprocessing:
+    """Return a classifier's preprocessing in whole numbers, as a small core computes it."""
+    # Single values differ from those of floats, by rounding.
+    preprocessing = classifier.preprocessing
+    if preprocessing.fit == "character":
+        accepted = "another fit: ink by a local threshold needs the whole picture in memory"
+        raise InputError("preprocessing.fit", preprocessing.fit, accepted)
+    return replace(preprocessing, arithmetic="whole")
+
+
 def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
     """Return what the templates say of a preparation."""
     from visionshare import __version__
 
     shape = classifier.image_shape
-    preprocessing = classifier.preprocessing
-    if preprocessing.fit == "character":
-        accepted = "another fit: ink by a local threshold needs the whole picture in memory"
-        raise InputError("preprocessing.fit", preprocessing.fit, accepted)
-    if preprocessing.arithmetic != "whole":
-        accepted = "'whole', learned with preprocessing.arithmetic = \"whole\""
-        raise InputError("preprocessing.arithmetic", preprocessing.arithmetic, accepted)
+    preprocessing = whole_preprocessing(classifier)
     if len(shape) < 2 or shape[2:] not in ((), (1,)):
         raise InputError("classifier", f"images of shape {shape}", "gray images")
     if program.pixel != "uint8":
@@ -63,6 +69,6 @@ def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
         "steps": steps, "ink": ink, "threshold_one": 1 << THRESHOLD_BITS,
         "rows": height - 2 * steps.margin, "cols": width - 2 * steps.margin,
         "moment": "int32_t" if largest < 2**31 else "int64_t", "largest": LARGEST_FRAME,
-        "work_bytes": _WORK_BYTES if ink else 1,
+        "cells": CELLS, "most_columns": MOST_COLUMNS,
         "texts": preprocessing.describe(classifier.picture_mode),
     }  # fmt: skip

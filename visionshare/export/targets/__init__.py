@@ -9,7 +9,7 @@ from visionshare.export.targets.figures import (
     measure,
 )
 from visionshare.export.targets.flash import FLASH_TARGET, flash_bytes
-from visionshare.export.targets.sources import DeviceSources, device_sources
+from visionshare.export.targets.sources import DeviceSources, device_sources, frame_sources
 from visionshare.export.targets.table import TARGETS, Target, find_target
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "device_sources",
     "find_target",
     "flash_bytes",
+    "frame_sources",
     "measure",
 ]

@@ -21,8 +21,7 @@ _WORTH_IT = 1 << 18
 # Of the spectra of filters that are held at a time.
 _SPECTRA_BYTES = 64 << 20
 # Filters that are transformed back in one call, without the interpreter in between, where their
-# planes together fit into a core's cache. FFTs work on several lines at once: a multiple of 16
-# lines leaves none over, which might get other bits.
+# planes together fit into a core's cache.
 _TOGETHER = 16
 _TOGETHER_BYTES = 1 << 19
 
@@ -220,22 +219,6 @@ def _add_correlation(
                 out[y, x] += image[y, x] * positions[mirrored, small_width - column]
 
 
-@njit(cache=True, nogil=True)
-def _all_signs(responses: np.ndarray, weights: np.ndarray, largest: bool, out: np.ndarray) -> None:
-    """Write the derivatives for the first filters, as many as there are weights."""
-    for number in range(len(weights)):
-        _signs(responses[number], weights[number], largest, out[number])
-
-
-@njit(cache=True, nogil=True)
-def _add_correlations(
-    image: np.ndarray, positions: np.ndarray, step: int, width: int, out: np.ndarray
-) -> None:
-    """Add the correlations of the first filters, as many as ``out`` has."""
-    for number in range(len(out)):
-        _add_correlation(image, positions[number], step, width, out[number])
-
-
 def prefers_spectra(axes: tuple[np.ndarray, np.ndarray], width: int, reach: np.ndarray) -> Any:
     """Return for each reach whether the frequency domain is cheaper than products of matrices."""
     # It depends on nothing else: a column has the same bits in every batch.
@@ -303,8 +286,8 @@ def _pooled(plane: Plane, image: np.ndarray, spectra: np.ndarray, largest: bool)
         some = spectra[start : start + together]
         # 2) multiply and fold, so that only the wanted positions are transformed back
         _fold_all(seen, some, plane.step, plane.size[1], folded)
-        # As many at a time for every choice of filters, so that each has the same bits.
-        responses = irfft2(folded, plane.small)
+        # The bits of a transform do not depend on how many are made together.
+        responses = irfft2(folded[: len(some)], plane.small)
         # 3) pool
         _pool_all(responses, rows, columns, largest, pooled[start : start + together])
     return pooled
@@ -325,7 +308,7 @@ def spectral_gradients(
     for plane in sorted(set(planes), key=lambda plane: plane.small):
         own = [number for number, other in enumerate(planes) if other == plane]
         taps = [bank.taps(number, size) for number in own]
-        spectra = np.stack([filter_spectrum(plane, values) for values in taps])
+        spectra = [filter_spectrum(plane, values) for values in taps]
         sums = _correlations(plane, images, spectra, largest, weights[own])
         for number, values, total in zip(own, taps, sums, strict=True):
             gradients[number] = _around_origin(plane, total, values.shape)
@@ -333,27 +316,24 @@ def spectral_gradients(
 
 
 def _correlations(
-    plane: Plane, images: np.ndarray, spectra: np.ndarray, largest: bool, weights: np.ndarray
+    plane: Plane, images: np.ndarray, spectra: list[np.ndarray], largest: bool, weights: np.ndarray
 ) -> np.ndarray:
     """Return the spectra of the gradients in filters' values, summed over images, complex128."""
     from scipy.fft import irfft2, rfft2
 
     sums = np.zeros((len(spectra), *plane.spectrum_shape), np.complex128)
-    together = _filters_together(plane)
-    folded = np.zeros((together, plane.small[0], plane.small[1] // 2 + 1), np.complex64)
-    derivatives = np.zeros((together, *plane.small), np.float32)
+    folded = np.empty((plane.small[0], plane.small[1] // 2 + 1), np.complex64)
+    derivatives = np.zeros(plane.small, np.float32)
     rows, columns = plane.count
     for i, image in enumerate(images):
         seen = image_spectrum(plane, image)
-        for start in range(0, len(spectra), together):
-            some = slice(start, start + together)
+        for k, spectrum in enumerate(spectra):
             # 1) the responses at all positions, and the derivatives in them
-            _fold_all(seen, spectra[some], plane.step, plane.size[1], folded)
+            fold(seen, spectrum, plane.step, plane.size[1], folded)
             responses = irfft2(folded, plane.small)
-            _all_signs(responses, weights[some, i], largest, derivatives[:, :rows, :columns])
+            _signs(responses, weights[k, i], largest, derivatives[:rows, :columns])
             # 2) the pixels that each value of the filter met, weighted with these
-            positions = rfft2(derivatives)
-            _add_correlations(seen, positions, plane.step, plane.size[1], sums[some])
+            _add_correlation(seen, rfft2(derivatives), plane.step, plane.size[1], sums[k])
     return sums
 
 

@@ -31,7 +31,7 @@ from benchmarks.peers.networks import Network
 from benchmarks.peers.peer import Effort
 from benchmarks.peers.running import NETWORKS, PEERS, Peer, missing
 from benchmarks.picture_sets import KNOWN, SETS, UNSEEN, for_peers, load
-from scripts.reproduce.results import RESULTS, commit, spread, table, write_page
+from scripts.reproduce.results import RESULTS, commit, pyplot, render, spread, table, write_page
 from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
@@ -142,6 +142,25 @@ def comparison(results: Mapping[str, Result]) -> list[list[str]]:
     return found
 
 
+def draw(found: Sequence[Sequence[str]], file: Path) -> None:
+    """Draw our error and the best peer's of each set, the largest error on top."""
+    plot = pyplot()
+    found = sorted(found, key=lambda row: float(row[1].split()[0]))
+    figure, axes = plot.subplots(figsize=(8, 0.36 * len(found) + 0.9), layout="constrained")
+    for column, style, color, who in ((2, "s", "#8a6d3b", "best other"), (1, "o", "#1d6fb8", OURS)):
+        errors = [float(row[column].split()[0]) for row in found]
+        axes.plot(errors, range(len(found)), style, color=color, label=who, markersize=8)
+    axes.set_yticks(range(len(found)), [row[0] for row in found])
+    axes.set_xscale("log")
+    axes.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+    axes.minorticks_off()
+    axes.set_xlabel("test error, %")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=110)
+    plot.close(figure)
+
+
 def _sets(results: Mapping[str, Result]) -> list[str]:
     return list(dict.fromkeys(about.split(" | ")[0] for about in results))
 
@@ -153,10 +172,15 @@ def write(file: Path, out: Path) -> None:
 
     def tables(of: Iterable[str]) -> str:
         names = [name for name in _sets(results) if name.split(",")[0] in of]
-        return "\n\n".join(f"### {n}\n\n{table(header, rows(results, n))}" for n in names)
+        parts = [
+            render("own-pictures/set", n=n, figures=table(header, rows(results, n))) for n in names
+        ]
+        return "\n\n".join(parts)
 
-    first = table(["", "ImageClassifier, %", "best peer, %", "which"], comparison(results))
+    found = comparison(results)
+    first = table(["data set", "ImageClassifier, %", "best other, %", "which"], found)
     known, unseen = tables(set(SETS) - set(UNSEEN)), tables(UNSEEN)
+    draw(found, out / "own-pictures.png")
     write_page(out, "own-pictures", comparison=first, known=known, unseen=unseen)
 
 

@@ -70,7 +70,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -100,8 +100,10 @@ def list_pages(app, docname, source):
     if folder is None:
         return
     own = docname.split("/")[1]
-    names = sorted(page.stem for page in (DOCS / folder).glob("*.md") if page.stem != own)
-    source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
+    stems = sorted(page.stem for page in (DOCS / folder).glob("*.md") if page.stem != own)
+    names = [name for name in stems if f"\n{name}\n" not in source[0]]
+    if names:
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
 
 
 # Literal text stays as it is; elsewhere these characters are those of a formula, not of markup.

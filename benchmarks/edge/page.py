@@ -24,7 +24,9 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
         As in the files of JSON: set, compiler, rows and agreement.
     """
     sets = [
-        render("edge/set", name=run["set"], figures=_table(run["rows"]))
+        render(
+            "edge/set", name=run["set"], figures=_learned(run["rows"]), cores=_cores(run["rows"])
+        )
         for run in runs
         if run["rows"]
     ]
@@ -46,22 +48,29 @@ def _range(counts: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
-    cores = list(rows[0]["cores"])
+def _learned(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the table of what no core changes."""
     header = ["classifier", "compiled", "error, %", "MACs", "training, s", "its memory, MB"]
-    header += [f"{core}: {name}" if name == "flash" else name for core in cores for name in _NAMES]
     cells = []
     for row in rows:
-        # A core that an earlier run had, and a later one has not.
-        figures = [
-            f"{row['cores'][core][name]:,}" if core in row["cores"] else "–"
-            for core in cores
-            for name in _NAMES
-        ]
         memory = None if row["memory"] is None else row["memory"] / 1e6
         taken = [_number(row["macs"]), _number(row["seconds"]), _number(memory)]
-        cells.append([row["name"], row["optimize"], _errors(row["errors"]), *taken, *figures])
+        cells.append([row["name"], row["optimize"], _errors(row["errors"]), *taken])
     return table(header, cells)
+
+
+def _cores(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a table for each core; an earlier run may have another core than a later one."""
+    header = ["classifier", "compiled", *_NAMES]
+    tables = []
+    for core in rows[0]["cores"]:
+        cells = [
+            [row["name"], row["optimize"], *(f"{row['cores'][core][name]:,}" for name in _NAMES)]
+            for row in rows
+            if core in row["cores"]
+        ]
+        tables.append(render("edge/core", core=core, figures=table(header, cells)))
+    return "\n\n".join(tables)
 
 
 def _errors(errors: Sequence[float]) -> str:

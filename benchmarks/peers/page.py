@@ -60,11 +60,14 @@ def row(entry: Entry, n_test: int, processor: str) -> list[str]:
     each = f" ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else ""
     known = [run.seconds for run in runs if run.seconds is not None]
     seconds = f"{np.mean(known):.1f}" if len(known) == len(runs) else "–"
+    seconds += f" + {entry.tuning:.0f}" if entry.tuning else ""
     mark = " \\*" if entry.timed_on != processor else ""
-    times = ["–"] * 2 if entry.times is None else [f"{value:.1f}{mark}" for value in entry.times]
-    tuning = f"{entry.tuning:.0f}" if entry.tuning else "–"
-    cost = [runs[0].cost, f"{runs[0].n_bytes:,}"]
-    return [entry.name, seconds, tuning, spread(errors) + each, *cost, *times]
+    times = (
+        "–" if entry.times is None else " / ".join(f"{value:.1f}{mark}" for value in entry.times)
+    )
+    return [
+        entry.name, spread(errors) + each, runs[0].cost, f"{runs[0].n_bytes:,}", times, seconds
+    ]  # fmt: skip
 
 
 def _said(value: Any) -> str:
@@ -88,9 +91,8 @@ def write(
     n_test = conditions["test images"]
     draw(entries, n_test, out / f"{name}.svg")
     record.write_to(out / f"{name}.json")
-    header = ["classifier", "training, s", "tuning, s", "error, %"]
-    header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
-    header += [f"µs per image, batches of {min(BATCH, n_test)}"]
+    header = ["classifier", "error, %", "multiply-accumulates per image", "bytes"]
+    header += [f"µs per image, alone / in {min(BATCH, n_test)}", "training + tuning, s"]
     processor = _usual_processor(entries)
     deformations = conditions["deformations"]
     elsewhere = sorted({e.timed_on for e in entries if e.times is not None} - {processor})

@@ -1,8 +1,8 @@
 """
-A first classifier
-==================
+A classifier from its parts
+==========================
 
-Learn 8×8 digits with 40 features, and look at the mistakes.
+Put a family and a learner together: 40 features of 8×8 digits, and the mistakes.
 """
 
 import matplotlib.pyplot as plt

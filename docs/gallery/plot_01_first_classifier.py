@@ -1,6 +1,6 @@
 """
 A classifier from its parts
-==========================
+===========================
 
 Put a family and a learner together: 40 features of 8×8 digits, and the mistakes.
 """

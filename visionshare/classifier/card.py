@@ -38,9 +38,9 @@ def model_card(
     name : str, default "classifier"
         Of the model.
     figures : mapping, optional
-        What was measured: ``test_errors`` and ``test_images``, ``train_images``, and
-        ``test_origin``, as in the ``metrics.json`` of a training. Without it the card says that
-        nothing was measured.
+        What was measured: ``test_errors`` and ``test_images``, ``train_images``, ``test_origin``,
+        and ``refit_images``, as in the ``metrics.json`` of a training. Without it the card says
+        that nothing was measured.
     license : str, optional
         Identifier of the license, such as ``"bsd-3-clause"``; no license is stated when omitted.
     file : str, default "classifier.safetensors"
@@ -80,6 +80,12 @@ def model_card(
         evaluation = f"{100 * errors / n_test:.2f} % of the test images are misclassified {counts}."
         if figures.get("test_origin") == "held out":
             evaluation += " They were kept aside before training."
+        if "refit_images" in figures:
+            n_images = figures["refit_images"]
+            evaluation += (
+                f" The figure is of that run: the classifier was then learned again from all "
+                f"{n_images:,} images."
+            )
         accuracy = round(1 - errors / n_test, 6) if data else None
     # 3) Its classes and its images.
     n_more = max(0, len(classifier.classes) - _NAMED)

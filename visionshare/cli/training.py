@@ -56,6 +56,14 @@ class OwnPictureOptions:
     test_fraction: Annotated[
         float | None, typer.Option(help="Fraction held out for testing; 0: none.")
     ] = None
+    refit: Annotated[
+        bool | None,
+        typer.Option(
+            "--refit/--no-refit",
+            help="Learn the classifier that is written from all pictures, once the test error is "
+            "known; by default where no test pictures are given.",
+        ),
+    ] = None
     skip_broken: SkipBroken = False
     groups: Annotated[
         str | None,
@@ -85,7 +93,8 @@ class OwnPictureOptions:
         """The options that the user gave."""
         names = [name for name, value in vars(self).items() if value != getattr(type(self), name)]
         options = [f"--{name.replace('_', '-')}" for name in names]
-        return ["--gray" if (o, self.color) == ("--color", False) else o for o in options]
+        negative = {"--color": "--gray", "--refit": "--no-refit"}
+        return [negative.get(o, o) if getattr(self, o[2:], 0) is False else o for o in options]
 
     def checked(self) -> PictureOptions:
         """Return the same for recipes."""
@@ -326,6 +335,11 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
         rate = 100 * figures["test_error_rate"]
         say(f"test error   {rate:.2f} % ({errors} of {n}{origin})")
         warn_near_majority("test", errors, n, figures["majority_class"], figures["majority_error"])
+    if "refit_images" in figures:
+        say(
+            f"refit        learned again from all {figures['refit_images']} pictures; the test "
+            "error is that of the run before"
+        )
     if "test_refused" in figures:
         n = figures["test_images"]
         share = 100 * figures["test_refused"] / n

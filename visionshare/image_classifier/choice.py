@@ -137,6 +137,7 @@ def choose(
         calibrating = calibrating.taught(learner.teacher, learner.unlabeled)
     if settings.seconds is not None and has_structure:
         seen = float(learner.counted.n + calibrates * calibrating.learner.counted.n)
+        seen += settings.n_refit
         if waits:
             seen *= _times_of_teaching(learner)
         epochs = _affordable(best, state, seen / state.trials.learner.counted.n)
@@ -167,6 +168,7 @@ def _affordable(best: Trial, state: SearchState, times: float) -> int:
     """Return the epochs on so many times a trial's images that the seconds which are left allow."""
     # Features are chosen once more by each member; a trial may have found them chosen.
     choosing = best.proposal.members * max(trial.choosing for trial in state.done)
+    choosing *= 1 + (state.settings.n_refit > 0)
     per_epoch = times * max(best.seconds - best.choosing, 1e-6) / max(1, best.epochs)
     epochs = (0.9 * state.settings.left - choosing) / per_epoch
     return int(np.clip(epochs, 1, state.data.epochs))

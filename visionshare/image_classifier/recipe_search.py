@@ -46,7 +46,7 @@ CHOSEN = "recipe.toml"
 _TABLE = "trials.json"
 _TRIALS = "trials"
 # What a search does not choose.
-_GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "unknown", "name")
+_GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "unknown", "refit", "name")
 _ASKED = "Asked for: "
 
 
@@ -128,6 +128,9 @@ def search_recipe(
                 teacher=base.teacher,
                 unlabeled=images.unlabeled,
             )
+            if base.refit:
+                n_refit = len(training) + len(images.test)
+                settings = replace(settings, n_refit=n_refit)
             kept = KeptTrials(folder / _TRIALS, training)
             if network is not None:
                 transfer = _transfer(run, images, network)

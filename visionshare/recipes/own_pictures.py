@@ -24,6 +24,7 @@ from visionshare.files.bundled import bundled
 from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, split_files
+from visionshare.recipes.teachers import SELF
 
 # Images that pass in fine-tuning, in all, and epochs at least and at most.
 _PASSES, _EPOCHS = 200_000, (10, 150)
@@ -44,6 +45,7 @@ class PictureOptions:
     reject: float | None = None
     unknown: Path | None = None
     groups: str | None = None
+    refit: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def recipe_for_pictures(
     if options.test_fraction is not None and pictures.has_test:
         accepted = f"nothing: {source} says itself which pictures test"
         raise InputError("--test-fraction", options.test_fraction, accepted)
+    if options.refit and fraction == 0:
+        raise InputError("--refit", "--test-fraction 0", "pictures that are held out: all train")
     made = _prepared(pictures, source, options, jobs)
     if searches and pictures.n_validation and not pictures.has_test:
         # The pictures for validation choose among trials: others have to test.
@@ -108,9 +112,19 @@ def recipe_for_pictures(
     n = n if pictures.has_test else round((1 - TEST_FRACTION) * n)
     base = options.recipe or choose_recipe(made)
     changes = _changes(source, pictures, made, options, load_recipe(base), n)
+    # By default it learns from all where it was this program that held some out.
+    holds_out = not pictures.has_test and fraction != 0
+    holds_out &= fraction is not None or not pictures.n_validation
+    changes["refit"] = holds_out if options.refit is None else options.refit
     why = "" if options.recipe else f": the one for {_KINDS.get(base, base)}"
     reasons = (*_reasons(pictures, made, options), *_of_validation(pictures, options, searches))
-    return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}{why}")
+    recipe = load_recipe(base, settings, changes)
+    if recipe.teacher is not None and recipe.teacher.source != SELF:
+        if options.refit:
+            accepted = "--teacher self: others are shown the training pictures alone"
+            raise InputError("--refit", f"--teacher {recipe.teacher.source}", accepted)
+        recipe = recipe.model_copy(update={"refit": False})
+    return OwnPictures(recipe, reasons, f"recipe {base}{why}")
 
 
 def _prepared(
@@ -136,6 +150,8 @@ def _recipe_for_storage(
     source: str, options: PictureOptions, settings: Sequence[str], jobs: int
 ) -> OwnPictures:
     """Return the recipe for pictures that stay in storage: their first file says what it needs."""
+    if options.refit:
+        raise InputError("--refit", source, "pictures of this machine")
     if options.test_fraction is not None:
         accepted = 'nothing: files with the word "test" in their names test'
         raise InputError("--test-fraction", options.test_fraction, accepted)

@@ -12,13 +12,14 @@ from typing import Any
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
-from visionshare.errors import RecipeError
+from visionshare.errors import BudgetError, RecipeError
 from visionshare.files.uploads import Destination
+from visionshare.generators import FeatureFamily
 from visionshare.machine.memory import memory_limit
 from visionshare.machine.progress import shown, stage
 from visionshare.recipes.folder import LOCK, MANIFEST, WORK, run_folder
 from visionshare.recipes.pools import read_pool
-from visionshare.recipes.run import TrainingRun, claim_work_folder
+from visionshare.recipes.run import Clock, TrainingRun, claim_work_folder
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.columns import check_columns, check_partitions
 from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
@@ -26,12 +27,13 @@ from visionshare.recipes.stages.exits import with_exits
 from visionshare.recipes.stages.images import RunImages, prepare_images, with_copies
 from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members
+from visionshare.recipes.stages.refit import all_pictures, kept_features
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.teaching import with_teacher
 from visionshare.recipes.stages.tuning import check_tuning
 from visionshare.recipes.stages.unknown_rule import with_unknown
-from visionshare.recipes.teachers import check_source
+from visionshare.recipes.teachers import SELF, check_source
 
 
 @dataclass(frozen=True)
@@ -169,23 +171,27 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     with run.clock("data"):
         images = prepare_images(run)
     claim_work_folder(run, images.pictures, resume)
-    images = with_teacher(run, images)
-    classifier = learn_members(run, images)
-    if recipe.temperature is not None:
-        classifier = replace(classifier, temperature=recipe.temperature)
-    if recipe.early_exit is not None:
-        with run.clock("early exit"):
-            classifier = with_exits(run, classifier, images)
-    if recipe.unknown is not None:
-        with run.clock("unknown pictures"):
-            classifier = with_unknown(run, classifier, images)
+    # 1) learn, and test once
+    prepared = images
+    measured, images = _learned(run, prepared)
     with run.clock("evaluation"):
         if len(images.test):
-            classifier = with_test_errors(classifier, images.test, jobs)
-        evaluation = evaluate(classifier, images.test, jobs)
-    # From here on it takes pictures: all stages before had images that are prepared.
+            measured = with_test_errors(measured, images.test, jobs)
+        evaluation = evaluate(measured, images.test, jobs)
+    # 2) learn again from all pictures
+    again = None
+    if recipe.refit and len(images.test):
+        try:
+            with run.clock("refit"):
+                again = _refitted(run, measured, prepared)
+        except BudgetError as error:
+            note = f"the classifier is not learned again from all pictures: {error}"
+            images = replace(images, notes=(*images.notes, note))
+    # 3) From here on it takes pictures: all stages before had images that are prepared.
+    classifier = measured if again is None else again
     classifier = replace(classifier, values=images.values or classifier.values)
-    metrics = write_results(run, out, classifier, images, evaluation)
+    tested = None if again is None else measured
+    metrics = write_results(run, out, classifier, images, evaluation, tested)
     if images.stored is not None:
         images.stored.save(out / MANIFEST)
     with stage("compiling"):
@@ -196,14 +202,42 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     return TrainResult(out, classifier, metrics)
 
 
+def _learned(
+    run: TrainingRun, images: RunImages, family: FeatureFamily | None = None
+) -> tuple[CompactClassifier, RunImages]:
+    """Return the classifier of a run's images, and these with what teaches."""
+    recipe = run.recipe
+    images = with_teacher(run, images)
+    classifier = learn_members(run, images, family)
+    if recipe.temperature is not None:
+        classifier = replace(classifier, temperature=recipe.temperature)
+    if recipe.early_exit is not None:
+        with run.clock("early exit"):
+            classifier = with_exits(run, classifier, images)
+    if recipe.unknown is not None:
+        with run.clock("unknown pictures"):
+            classifier = with_unknown(run, classifier, images)
+    return classifier, images
+
+
+def _refitted(
+    run: TrainingRun, measured: CompactClassifier, images: RunImages
+) -> CompactClassifier:
+    """Return what the recipe learns from all pictures, at the cost of what was measured."""
+    again = replace(run, work=run.work / "refit", clock=Clock())
+    classifier, _ = _learned(again, all_pictures(run, images), kept_features(run, measured))
+    return classifier
+
+
 def check_run(run: TrainingRun) -> None:
     """Check before any work all that needs no images."""
     recipe = run.recipe
     if recipe.search is not None:
         raise RecipeError("search: `visionshare train` searches; it writes a recipe without it")
     if names_storage(recipe.data.source):
-        if recipe.teacher is not None:
-            raise RecipeError("teacher: not with pictures in storage; copy them to this machine")
+        for name in ("teacher", "refit"):
+            if getattr(recipe, name):
+                raise RecipeError(f"{name}: not with pictures in storage; copy them here")
         check_stored(recipe)
     family = read_pool(recipe.features, recipe.seed)
     family.check_parameters()
@@ -215,3 +249,5 @@ def check_run(run: TrainingRun) -> None:
     check_tuning(recipe, family)
     if recipe.teacher is not None:
         check_source(recipe.teacher.source)
+        if recipe.refit and recipe.teacher.source != SELF:
+            raise RecipeError(f"refit: not with the teacher {recipe.teacher.source!r}")

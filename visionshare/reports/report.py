@@ -25,6 +25,10 @@ _ORIGINS = {
         "no test error."
     ),
 }
+_REFIT = (
+    " All that is said of them is that of this run. Then the classifier that is written was "
+    "learned again, with the same settings, from all {:,} images, these among them."
+)
 _NO_TEST = (
     "No test figure: every image trained the classifier, and an error on images that were trained "
     "on says little about others. Give test images, or let some be held out."
@@ -39,6 +43,7 @@ def write_report(
     metrics: Mapping[str, Any],
     settings: Mapping[str, Any],
     examples: np.ndarray | None = None,
+    measured: CompactClassifier | None = None,
 ) -> None:
     """Write the report of a classifier on labeled images.
 
@@ -55,6 +60,8 @@ def write_report(
         The recipe, nested plain values.
     examples : ndarray of shape (n, H, W[, C]), optional
         Images that show what templates respond to, where there are no results.
+    measured : CompactClassifier, optional
+        Whose results these are, where the classifier learned again from the test images.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -65,7 +72,9 @@ def write_report(
     tested = results is not None and len(results) > 0
     if results is not None and tested:
         pictures = family_pictures(classifier, results.images)
-        test = _tested(classifier, results)
+        test = _tested(measured or classifier, results)
+        if "refit_images" in metrics:
+            test["origin"] += _REFIT.format(metrics["refit_images"])
     else:
         shown = np.empty(0) if examples is None else examples
         pictures = family_pictures(classifier, shown, "training images")
@@ -80,7 +89,7 @@ def write_report(
         notes=metrics.get("notes", []),
         refused=_refused(metrics),
         trials=_trials(metrics),
-        curves=list(map(Markup, _curves(classifier))),
+        curves=list(map(Markup, _curves(measured or classifier))),
         layers=classifier.layers,
         pictures=pictures,
         weights=Markup(weights_by_class(classifier)),

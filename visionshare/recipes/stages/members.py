@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, averaged
+from visionshare.generators import FeatureFamily
 from visionshare.generators.union.family import blocks_of
 from visionshare.machine.memory import check_fits
 from visionshare.recipes.pools import read_pool
@@ -24,12 +25,14 @@ from visionshare.recipes.stages.learning import learn_classifier, make_learner
 from visionshare.recipes.stages.tuning import fine_tuned
 
 
-def learn_members(run: TrainingRun, images: RunImages) -> CompactClassifier:
-    """Return the classifier whose scores are the mean of those of the recipe's members."""
+def learn_members(
+    run: TrainingRun, images: RunImages, family: FeatureFamily | None = None
+) -> CompactClassifier:
+    """Return the mean of the recipe's members; a family that is given is that of candidates."""
     members = []
     for number in range(run.recipe.members):
         member = run.member(number)
-        classifier = choose_features(member, images)
+        classifier = choose_features(member, images, family)
         classifier = replace(classifier, preprocessing=preprocessing_of(member.recipe))
         if member.recipe.fine_tuning is not None:
             with run.clock("fine-tuning"):
@@ -38,13 +41,16 @@ def learn_members(run: TrainingRun, images: RunImages) -> CompactClassifier:
     return averaged(members)
 
 
-def choose_features(run: TrainingRun, images: RunImages) -> CompactClassifier:
+def choose_features(
+    run: TrainingRun, images: RunImages, family: FeatureFamily | None = None
+) -> CompactClassifier:
     """Return a classifier of the features that the learner chooses; columns are freed."""
     recipe = run.recipe
     classes = images.training.classes
     # 1) the family of candidates
-    with run.clock("features"):
-        family = read_pool(recipe.features, recipe.seed).fit(images.originals)
+    if family is None:
+        with run.clock("features"):
+            family = read_pool(recipe.features, recipe.seed).fit(images.originals)
     # 2) their columns
     searched = search_images(recipe, images)
     with run.clock("columns"):

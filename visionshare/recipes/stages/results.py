@@ -22,7 +22,11 @@ from visionshare.recipes.stages.images import RunImages
 
 
 def figures_of(
-    run: TrainingRun, classifier: CompactClassifier, images: RunImages, evaluation: Evaluation
+    run: TrainingRun,
+    classifier: CompactClassifier,
+    images: RunImages,
+    evaluation: Evaluation,
+    is_refit: bool = False,
 ) -> dict[str, Any]:
     """Return the figures of ``metrics.json``."""
     figures: dict[str, Any] = {
@@ -43,6 +47,8 @@ def figures_of(
         counts = np.bincount(images.test.labels)
         figures["majority_class"] = images.test.classes[int(counts.argmax())]
         figures["majority_error"] = 1 - float(counts.max()) / len(images.test)
+    if is_refit:
+        figures["refit_images"] = len(images.pictures) + len(images.test)
     if evaluation.refused is not None:
         figures["test_refused"] = evaluation.refused
     if run.trials:
@@ -83,13 +89,16 @@ def write_results(
     classifier: CompactClassifier,
     images: RunImages,
     evaluation: Evaluation,
+    measured: CompactClassifier | None = None,
 ) -> dict[str, Any]:
     """Write classifier, card, path, report and figures, each file atomically; return figures."""
-    figures = figures_of(run, classifier, images, evaluation)
+    # After a refit the evaluation is that of another classifier, the measured one.
+    figures = figures_of(run, classifier, images, evaluation, measured is not None)
+    measured = measured or classifier
     classifier.save(out / "classifier.safetensors", card=figures)
-    write_text(out / "path.csv", path_table(classifier))
+    write_text(out / "path.csv", path_table(measured))
     with run.clock("report"):
-        _write_report(run, out, classifier, images, figures)
+        _write_report(run, out, classifier, measured, images, figures)
     figures |= _used(run)
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures
@@ -99,6 +108,7 @@ def _write_report(
     run: TrainingRun,
     out: Path,
     classifier: CompactClassifier,
+    measured: CompactClassifier,
     images: RunImages,
     figures: dict[str, Any],
 ) -> None:
@@ -109,7 +119,7 @@ def _write_report(
     if len(test):
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)
-        results = Results.of(classifier, as_rasters(test.images), truth, run.jobs, *described)
+        results = Results.of(measured, as_rasters(test.images), truth, run.jobs, *described)
     write_report(
         out / "report.html",
         classifier,
@@ -117,4 +127,5 @@ def _write_report(
         metrics=figures,
         settings=dict(as_settings(run.recipe)),
         examples=images.originals,
+        measured=measured,
     )

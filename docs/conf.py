@@ -85,7 +85,10 @@ LISTED = {"decisions/README": "decisions", "families/index": "families", "result
 
 
 # Pages of docs/ that stand elsewhere; all others are how-to pages.
-PLACED = {"index", "quickstart", "own-pictures", "concepts", "reference", "formats", "glossary"}
+PLACED = {
+    "index", "quickstart", "own-pictures", "concepts",
+    "reference", "commands", "formats", "glossary", "systems",
+}  # fmt: skip
 
 
 def list_pages(app, docname, source):

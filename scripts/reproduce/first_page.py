@@ -55,12 +55,12 @@ JOINED = ("mnist-4k, few bits", "mnist-10k, few bits", "mnist-compact, int4")
 
 def _across(kilobytes: float) -> float:
     """Return where a size stands on the logarithmic axis from 3 to 250 KB."""
-    return round(70 + 760 * math.log(kilobytes / 3) / math.log(250 / 3), 1)
+    return round(70 + 555 * math.log(kilobytes / 3) / math.log(250 / 3), 1)
 
 
 def _up(error: float) -> float:
-    """Return where an error stands on the logarithmic axis from 0.25 to 40 %."""
-    return round(340 - 310 * math.log(error / 0.25) / math.log(40 / 0.25), 1)
+    """Return where an error stands on the logarithmic axis from 0.22 to 40 %."""
+    return round(300 - 280 * math.log(error / 0.22) / math.log(40 / 0.22), 1)
 
 
 def figures(record: dict[str, Any]) -> dict[str, tuple[float, float]]:

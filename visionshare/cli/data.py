@@ -114,7 +114,7 @@ def check(
     color: Color = None,
     labels: Annotated[
         bool,
-        typer.Option("--labels", help="Also say which labels are probably wrong; takes longer."),
+        typer.Option("--labels", help="Also list labels that are probably wrong; takes longer."),
     ] = False,
     groups: Annotated[
         str | None,
@@ -126,7 +126,7 @@ def check(
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with your pictures, and show them prepared.
+    """Find errors in your pictures, and show them as a classifier sees them.
 
     Every picture is read. The exit code is 1 where some are broken, belong to several parts
     (train, test, validation), or stand in several classes.

@@ -211,7 +211,7 @@ def _percent(share: float | None) -> str:
 
 
 def inspect(classifier: Classifier, as_json: Json = False) -> None:
-    """Show what a classifier is made of and what it costs.
+    """Show the features and the cost of a classifier.
 
     Example: visionshare inspect out/digits/classifier.safetensors
     """

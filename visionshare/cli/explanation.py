@@ -26,9 +26,11 @@ def explain(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--class", metavar="NAME", help="Class to explain; default: the predicted."),
+        typer.Option(
+            "--class", metavar="NAME", help="Class to explain; default: the predicted one."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Features that are shown.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of features to show.")] = 10,
     as_json: Json = False,
 ) -> None:
     """Show which features support a class, and where they responded.

@@ -52,14 +52,14 @@ def export(
     preparation: Annotated[
         bool,
         typer.Option(
-            "--preparation", help="Add C that makes images of a camera's frames, in integers."
+            "--preparation", help="Also write C that turns camera frames into images, in integers."
         ),
     ] = False,
     labels: Annotated[
         str,
         typer.Option(
             metavar="KIND",
-            help="What the label of ONNX is: classes; or indices, for OpenCV, which has no texts.",
+            help="Label of ONNX: classes (names), or indices, which OpenCV needs.",
         ),
     ] = "classes",
     as_json: Json = False,
@@ -72,7 +72,7 @@ def export(
 
     Example: visionshare export CLASSIFIER --to npm --out digits-npm
 
-    `visionshare measure` says what an export costs, and how many labels differ.
+    `visionshare measure` shows the cost of an export, and how many labels it changes.
     """
     from visionshare.codegen.c_text import check_identifier
     from visionshare.export import write_onnx, write_program

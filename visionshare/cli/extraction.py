@@ -122,7 +122,7 @@ def extract(
         ),
     ],
     dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="Of the features: float32 or float16.")
+        str, typer.Option(metavar="TYPE", help="Type of the features: float32 or float16.")
     ] = "float32",
     memory: Memory = "1GiB",
     jobs: Jobs = -1,

@@ -22,15 +22,15 @@ def find(
         Path | None, typer.Option(metavar="FILE", help="The picture with the boxes, a .png.")
     ] = None,
     smallest: Annotated[
-        int | None, typer.Option(help="Shorter side of the smallest thing, in pixels.")
+        int | None, typer.Option(help="Shorter side of the smallest object, in pixels.")
     ] = None,
-    least: Annotated[float, typer.Option(help="Score of a thing at least, 0 to 1.")] = 0.02,
+    least: Annotated[float, typer.Option(help="Lowest score of a box, 0 to 1.")] = 0.02,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Say where things are in a picture: boxes and classes.
+    """Find objects in a picture: boxes and classes.
 
-    The classifier is one of crops, trained with --reject: what it refuses is background.
+    Takes a classifier of crops, trained with --reject: what it refuses is background.
 
     Example: visionshare find out/signs/classifier.safetensors street.jpg --overlay found.png
     """

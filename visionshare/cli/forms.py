@@ -40,8 +40,8 @@ class Form:
         str | None,
         typer.Option(
             metavar="IMAGES",
-            help="Training images on which int8 and int4 round; networks compute in integers with "
-            "them. A name of the catalog, a folder or a file.",
+            help="Training images that set the ranges of int8 and int4; networks need them to "
+            "compute in integers. A name of the catalog, a folder or a file.",
             autocompletion=completes("datasets"),
         ),
     ] = None

@@ -99,7 +99,7 @@ def suggest(
         Path, typer.Option(metavar="FILE", help="Table (.csv); a gallery (.html) lies beside it.")
     ] = Path("suggested.csv"),
 ) -> None:
-    """Say which pictures to label next: unsure ones that differ from each other.
+    """Suggest pictures to label next: uncertain ones, unlike each other.
 
     Example: visionshare suggest CLASSIFIER new/ --count 50
 

@@ -61,10 +61,10 @@ def predict(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Of a classifier that refuses: the share of known pictures to refuse.",
+            help="Share of known pictures to refuse, if trained with --reject.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Write so many of the likeliest classes.")] = 1,
+    top: Annotated[int, typer.Option(min=1, help="Number of most probable classes to write.")] = 1,
     as_json: Json = False,
     *,
     cluster: Cluster,
@@ -78,7 +78,7 @@ def predict(
     A classifier that was trained with --reject calls pictures of no class "unknown"; the number is
     then the share of known pictures that look as strange.
 
-    Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
+    Images are preprocessed as in training (see "inspect"). Unreadable images are named on
     standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
     a cluster read the files themselves: under the same paths, or from storage.
     """
@@ -285,7 +285,7 @@ def prepare(
         ),
     ] = None,
 ) -> None:
-    """Write images as the classifier takes them.
+    """Write images as the classifier sees them, preprocessed.
 
     Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
 

@@ -11,9 +11,9 @@ from visionshare.cli.text import say
 
 
 def samples(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder to make; nothing of this name may be there.")
-    ] = Path("samples"),
+    folder: Annotated[Path, typer.Argument(help="Folder to create; it must not exist.")] = Path(
+        "samples"
+    ),
 ) -> None:
     """Write sample pictures to try the other commands on.
 

@@ -119,8 +119,8 @@ class RecipeOptions:
         str | None,
         typer.Option(
             metavar="self|pretrained|FILE",
-            help="Who teaches: larger classifiers that are learned first, one on frozen features "
-            "of EfficientNet-Lite0, or a classifier file or a model in ONNX.",
+            help="Learn from a larger model too: self (trained first), pretrained (on features of "
+            "EfficientNet-Lite0), or a classifier or ONNX file.",
         ),
     ] = None
     unlabeled: Annotated[

@@ -107,7 +107,7 @@ def transfer(
 
     Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
 
-    Folder images are brought to the sources' size. Images that were not drawn validate the result.
+    Images are resized to the sources' size. Those that are not drawn for training validate.
     """
     from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.sources import read_sources, source_files

@@ -34,6 +34,16 @@ default_role = "literal"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+DESCRIPTION = (
+    "Small, fast image classifiers from folders of pictures: from 4 KB of flash, without a GPU."
+)
+myst_html_meta = {
+    "description lang=en": DESCRIPTION,
+    "property=og:title": "visionshare",
+    "property=og:description": DESCRIPTION,
+}
+if SITE := os.environ.get("VISIONSHARE_SITE_URL"):
+    myst_html_meta["property=og:image"] = f"{SITE.rstrip('/')}/_images/demonstration.svg"
 
 autosummary_generate = True
 # The names of a package are in its `__all__`, also those that another module defines.
@@ -63,10 +73,18 @@ suppress_warnings = ["config.cache"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"visionshare {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
+# Where the site will be; links to it and its preview image are absolute.
+html_baseurl = SITE or ""
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": html_title,
+    },
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_prev_next": True,

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import logging
 import os
+import random
 import re
 import time
 from collections.abc import Callable
@@ -37,6 +38,9 @@ _HEADERS = [
 # Other paths are counted together: a client must not make any number of time series.
 _PATHS = {"/", "/predict", "/explain", "/health", "/metrics", "/openapi.json"}
 _PREDICTIONS = ("/predict", "/v2/models/{name}/infer")
+# Seconds, at least and at most, until a client is told to try again: one that does so at once, on
+# hundreds of connections, would keep the event loop from answering others.
+_BUSY_PAUSE = (0.3, 1.0)
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -132,6 +136,8 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 is_started = True
+                if status == 503:
+                    await asyncio.sleep(random.uniform(*_BUSY_PAUSE))
                 names = {name for name, _ in message["headers"]}
                 ours = [header for header in _HEADERS if header[0] not in names]
                 message = {**message, "headers": [*message["headers"], *ours]}

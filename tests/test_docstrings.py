@@ -22,8 +22,20 @@ def without_example(module):
     )
 
 
+# Packages for users; the others are for those who extend the library.
+PROMISED = (
+    "batch", "classifier", "columns", "datasets", "distributed", "errors", "export", "generators",
+    "image_classifier", "learners", "reading", "recipes", "reports", "service", "store",
+)  # fmt: skip
+
+
 def test_top_level_names_have_examples():
     assert not without_example(visionshare)
+
+
+@pytest.mark.parametrize("package", PROMISED)
+def test_names_for_users_have_examples(package):
+    assert not without_example(importlib.import_module(f"visionshare.{package}"))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -27,6 +27,19 @@ class ExplainedPicture:
         What the classifier took.
     explanation : Explanation
         With boxes in pixels of the picture.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (20, 10), 7).save(file, format="png")
+    >>> explained = explain_picture(model, file)
+    >>> explained.picture.shape, explained.image.shape
+    ((10, 20, 3), (2, 2))
     """
 
     picture: np.ndarray

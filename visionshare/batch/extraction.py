@@ -85,6 +85,12 @@ class Extraction:
         Shape of the matrix.
     broken : tuple of str
         Images that could not be read and were skipped.
+
+    Examples
+    --------
+    >>> done = Extraction("out.store", images=2000, features=500, broken=())
+    >>> done.images * done.features
+    1000000
     """
 
     folder: Path | str

@@ -83,6 +83,12 @@ class Classified:
         Pages and frames that were not used, by the names of pictures.
     known : ndarray of shape (n,), optional
         Of a classifier that refuses: the share of known pictures that look as strange.
+
+    Examples
+    --------
+    >>> batch = Classified(("a.png",), np.array([[0.2, 0.8]]), (None,), files=1)
+    >>> batch.probabilities.argmax(axis=1).tolist()
+    [1]
     """
 
     paths: tuple[str, ...]

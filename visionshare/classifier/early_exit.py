@@ -34,6 +34,14 @@ class ExitStage:
     intercept : ndarray of shape (k,), float32
     margin : float or None
         How far ahead the best score must be to stop here; None for the last stage.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+    >>> stage = ExitStage(family, np.eye(2, 4), np.zeros(2), margin=1.5)
+    >>> stage.margin, stage.family.n_features_
+    (1.5, 4)
     """
 
     family: FeatureFamily
@@ -56,6 +64,12 @@ class ExitFigures:
         What the images that never stop early need.
     stage_fractions : tuple of float
         Fraction of the images that stop at each stage; the last is of those that never stop early.
+
+    Examples
+    --------
+    >>> figures = ExitFigures(7, 1500.0, 4000, (0.8, 0.2))
+    >>> figures.average_macs / figures.max_macs
+    0.375
     """
 
     errors: int

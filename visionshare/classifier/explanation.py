@@ -46,6 +46,16 @@ class Explanation:
         Whether a feature saw the whole image.
     size : tuple of int
         Height and width of what the boxes are in; (1, n) where examples are vectors.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> from visionshare.classifier import CompactClassifier, explain
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> said = explain(model, np.array([[1.0, 0.0], [0.0, 0.5]]))
+    >>> (said.contributions.sum(axis=1) + said.base).tolist()
+    [1.0, 0.5]
     """
 
     classes: np.ndarray

@@ -34,6 +34,14 @@ class PathStep:
         Multiply-accumulates per image.
     score : float
         The criterion of what entered.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> model = ShareBoost(rounds=3).fit(*load_digits(return_X_y=True))
+    >>> [step.n_features for step in model.path_]
+    [1, 2, 3]
     """
 
     round: int

@@ -61,6 +61,17 @@ class UnknownRule:
         Subtracted from the lower sum, by predicted class.
     quantiles : ndarray of shape (10,), float32
         Of what is left, among known pictures, at :data:`LEVELS`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ImageClassifier
+    >>> digits = load_digits()
+    >>> model = ImageClassifier("pixels", reject=0.05, unknown_label=-1, n_jobs=1)
+    >>> images = (digits.images[:600] * 15).astype(np.uint8)
+    >>> rule = model.fit(images, digits.target[:600]).classifier_.unknown
+    >>> rule.label, rule.reject
+    (-1, 0.05)
     """
 
     label: Any

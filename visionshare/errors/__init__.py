@@ -123,7 +123,15 @@ class StoreError(VisionshareError, RuntimeError):
 
 
 class StorageError(VisionshareError, OSError):
-    """A file cannot be written: the disk is full or fails, or the place is read-only."""
+    """A file cannot be written: the disk is full or fails, or the place is read-only.
+
+    Examples
+    --------
+    >>> raise StorageError("out/a.csv: no space left on the disk")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StorageError: out/a.csv: no space left on the disk
+    """
 
 
 class ClassifierFileError(VisionshareError, ValueError):

@@ -53,9 +53,8 @@ class FeatureFamily(Parameters, Costs):
     """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
     A new family writes ``fit``, ``transform`` (or ``transform_columns``), ``macs``, ``describe``,
-    ``take``, ``to_state`` and ``from_state``. Everything else has a default that works, and is
-    overridden where a family can do better. Modules ``c`` and ``onnx`` beside the family's own,
-    each with a function ``emit``, let its classifiers be exported.
+    ``take``, ``to_state`` and ``from_state``. Everything else has a default. Modules ``c`` and
+    ``onnx`` beside the family's own, each with a function ``emit``, export its classifiers.
 
     Attributes
     ----------
@@ -67,6 +66,13 @@ class FeatureFamily(Parameters, Costs):
         Shape of one image, as ``fit`` saw it.
     values_ : tuple of (float, float, str)
         The lowest and the highest value that ``fit`` saw; then "bytes", or "other" numbers.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+    >>> family.n_features_, family.transform(np.ones((1, 2, 2)), [0, 3]).tolist()
+    (4, [[1.0, 1.0]])
     """
 
     name: ClassVar[str]
@@ -152,13 +158,7 @@ class FeatureFamily(Parameters, Costs):
         return None
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If one is out of range.
-        """
+        """Check all parameters without images; raise an InputError if one is out of range."""
         return
 
     @classmethod

@@ -84,6 +84,14 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ------
     InputError
         If the description is of no known family or does not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels
+    >>> state, arrays = Pixels().fit(np.zeros((1, 2, 2))).to_state()
+    >>> family_from_state(state, arrays).n_features_
+    4
     """
     # Former families are read by name too: their reader stands above this registry.
     former = import_module("visionshare.generators.layers.nested")

@@ -32,6 +32,12 @@ class Comparison:
     classifiers : tuple of ImageClassifier
         Fitted to the other images.
     n_held_out : int
+
+    Examples
+    --------
+    >>> found = Comparison((5000, 20_000), (0.1, 0.05), (0.01, 0.01), (), n_held_out=900)
+    >>> found.budgets[found.errors.index(min(found.errors))]
+    20000
     """
 
     budgets: tuple[Any, ...]

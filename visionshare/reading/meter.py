@@ -61,6 +61,11 @@ class MeterReading:
         Why the reading is unknown.
     places : tuple of float
         The position of each wheel and pointer, from 0 to 10, as seen.
+
+    Examples
+    --------
+    >>> MeterReading(Decimal("530.07"), 0.9).text, MeterReading(None, reason="no mark").text
+    ('530.07', 'unknown')
     """
 
     value: Decimal | None

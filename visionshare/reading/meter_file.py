@@ -26,7 +26,13 @@ Region = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Pointer:
-    """A needle on a dial of ten: its axis, the radius of its tip, and how it differs."""
+    """A needle on a dial of ten: its axis, the radius of its tip, and how it differs.
+
+    Examples
+    --------
+    >>> Pointer(center=(511, 260), radius=48, color="dark").clockwise
+    True
+    """
 
     center: tuple[float, float]
     radius: float
@@ -71,6 +77,12 @@ class Meter:
     max_rate : float
         The largest change in an hour; 0: any.
     may_decrease : bool
+
+    Examples
+    --------
+    >>> meter = Meter(size=(60, 40), digits=((10, 5, 20, 30),), decimals=1)
+    >>> meter.digits[0]
+    (10, 5, 20, 30)
     """
 
     size: tuple[int, int]

@@ -21,7 +21,13 @@ from visionshare.recipes.sections import INVALID
 
 
 def list_pipelines() -> list[str]:
-    """Return the names of the bundled recipes."""
+    """Return the names of the bundled recipes.
+
+    Examples
+    --------
+    >>> "mnist-10k" in list_pipelines()
+    True
+    """
     return sorted(bundled("pipelines"))
 
 
@@ -77,6 +83,11 @@ def load_recipe(
     ------
     RecipeError
         If there is no such recipe, or a key or a value of it is not accepted.
+
+    Examples
+    --------
+    >>> load_recipe("digits", ["learner.rounds=20"]).learner.rounds
+    20
     """
     known = bundled("pipelines")
     path = known.get(str(name_or_path), checked_path("name_or_path", name_or_path))

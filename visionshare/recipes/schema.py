@@ -178,6 +178,13 @@ class Recipe(Section):
     the test error is known, the classifier is learned again from test pictures too. Sections that
     configure other objects have their models from :func:`recipe_model`. ``search``: `visionshare
     train` chooses features, layers and augmentation instead.
+
+    Examples
+    --------
+    >>> from visionshare.recipes import load_recipe
+    >>> recipe = load_recipe("digits", ["seed=7"])
+    >>> recipe.name, recipe.seed
+    ('digits', 7)
     """
 
     name: str = Field(max_length=100)

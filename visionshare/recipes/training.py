@@ -38,7 +38,18 @@ from visionshare.recipes.teachers import SELF, check_source
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run left: its folder or URL, the classifier and the figures of ``metrics.json``."""
+    """What a run left: its folder or URL, the classifier and the figures of ``metrics.json``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare.recipes import load_recipe, train
+    >>> recipe = load_recipe("digits", ["learner.rounds=3", "data.limit=200"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = train(recipe, folder)
+    >>> result.metrics["features"]
+    3
+    """
 
     out: Path | str
     classifier: CompactClassifier

@@ -62,6 +62,19 @@ def write_report(
         Images that show what templates respond to, where there are no results.
     measured : CompactClassifier, optional
         Whose results these are, where the classifier learned again from the test images.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "report.html"
+    ...     write_report(path, model, None, metrics={}, settings={"name": "tiny"})
+    ...     "tiny" in path.read_text(encoding="utf-8")
+    True
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup

@@ -59,6 +59,13 @@ class Preparation:
         Ink on paper, or anything else.
     reasons : tuple of str
         Sentences for the user.
+
+    Examples
+    --------
+    >>> from visionshare.datasets import propose_preparation
+    >>> photos = [np.full((30, 40, 3), color, np.uint8) for color in (0, 99)]
+    >>> propose_preparation(photos).apply(photos).shape
+    (2, 30, 40)
     """
 
     size: tuple[int, int]

@@ -50,6 +50,15 @@ class CProgram:
         Of a program in whole numbers: the same scores, from images, in Python.
     early_exit : bool, default False
         Whether images stop where the classifier's rule says.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.export import c_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> c_program(model, name="digits").files["digits.h"].count("digits_classify") > 0
+    True
     """
 
     name: str

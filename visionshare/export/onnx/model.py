@@ -38,6 +38,15 @@ class OnnxProgram:
         The file.
     opset : int
         Version of the operators.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.export import onnx_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> onnx_program(model).pixel
+    'uint8'
     """
 
     name: str

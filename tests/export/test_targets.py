@@ -46,7 +46,7 @@ KNOWN = DeviceSources("known", {"known.h": HEADER, "known.c": SOURCE}, "uint8", 
 
 
 @needs_tools
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", [n for n, t in TARGETS.items() if t.machine != "avr"])
 def test_a_known_program(name):
     images = np.array([[9, 0, 2, 100], [0, 0, 0, 1]], np.uint8)
     measured = measure(KNOWN, find_target(name), images)

@@ -106,7 +106,7 @@ def measure(
         typer.Option(
             metavar="NAME",
             help="c, compiled here; onnx, in onnxruntime; or an emulated core: cortex-m0plus, "
-            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc or wasm.",
+            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, avr, atmega2560 or wasm.",
             autocompletion=completes("targets", paths=False),
         ),
     ] = "c",
@@ -237,6 +237,8 @@ def _of_frames(
 
     if kind not in FRAMES:
         raise InputError("--frame", kind, choices(kind, FRAMES))
+    if core.machine == "avr":
+        raise InputError("--frame", kind, "a core with memory for a frame")
     program = with_preparation(model, program)
     sources = frame_sources(model, program, kind, *_FRAME)
     shape = (model.image_shape[0], model.image_shape[1])
@@ -296,6 +298,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         "bytes": "{:,}",
         "instructions": "{:,} per image on average",
         "most_instructions": "{:,} at most",
+        "cycles": "{:,} per image on average",
         "different_labels": f"{{}} of {n}, compared with Python",
         "different_scores": f"{{}} of {n}, compared with Python",
         "frame_flash": "{:,} bytes, with its preparation",
@@ -308,6 +311,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     }
     lines = []
     for name, value in figures.items():
+        if name == "cycles" and value is None:
+            continue
         shown = "unknown" if value is None else texts.get(name, "{}").format(value)
         if shown:
             lines.append(f"{name.replace('_', ' '):18} {shown}")

@@ -66,7 +66,7 @@ def integer_type(values: np.ndarray) -> str:
     raise InputError("values", (low, high), "integers of 32 bits")
 
 
-def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
+def table(name: str, values: np.ndarray, kind: str | None = None, space: str = "") -> str:
     """Return the definition of a constant table, flat, its numbers in C order."""
     flat = np.asarray(values).ravel()
     real = flat.dtype.kind == "f"
@@ -81,7 +81,7 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return f"static const {kind} {name}[{len(words)}] = {{\n{body}\n}};"
+    return f"static const {space}{kind} {name}[{len(words)}] = {{\n{body}\n}};"
 
 
 def quoted(text: str) -> str:

@@ -35,6 +35,8 @@ class Unit:
     work: dict[str, WorkArray] = field(default_factory=dict)
     inner: tuple[Unit, ...] = ()
     math: bool = False
+    #: Whether an image may stand where the unit's memory begins.
+    in_place: bool = False
 
 
 def aligned(size: int, to: int) -> int:
@@ -77,6 +79,11 @@ class Writer:
     def sum_type(self) -> str:
         """The C name of the type of sums over all inputs, which the user may make double."""
         return f"{self.prefix.upper()}_SUM"
+
+    @property
+    def flash(self) -> str:
+        """The C qualifier of tables in flash, of cores that have other instructions to read it."""
+        return f"{self.prefix.upper()}_FLASH"
 
     def add(self, family: Any) -> Unit:
         """Return the unit of a family, emitted after those that it needs."""
@@ -141,18 +148,26 @@ class Writer:
         work: Mapping[str, WorkArray] | None = None,
         inner: tuple[Unit, ...] = (),
         math: bool = False,
+        in_flash: bool = False,
     ) -> Unit:
-        """Return a unit of tables and of the template beside a module; add inner units before."""
+        """Return a unit of tables and of the template beside a module; add inner units before.
+
+        Where tables are ``in_flash``, the template says ``flash`` of what it reads them through.
+        """
         name = f"{self.prefix}_{kind}{len(self.units)}"
         known = {
             "name": name,
             "prefix": self.prefix,
             "macro": self.prefix.upper(),
+            "flash": self.flash,
             "pixel": self.pixel_type,
             "cell": self.cell_type,
             "sum": self.sum_type,
             "quantized": self.bits is not None,
         }
         code = render_file(Path(module).with_suffix(".c.j2"), {**known, **values})
-        constants = [table(f"{name}_{part}", numbers) for part, numbers in tables.items()]
+        space = f"{self.flash} " if in_flash else ""
+        constants = [
+            table(f"{name}_{part}", numbers, None, space) for part, numbers in tables.items()
+        ]
         return Unit(name, "\n\n".join([*constants, code.strip()]), dict(work or {}), inner, math)

@@ -92,7 +92,7 @@ def weighted_scores(
     }  # fmt: skip
     tables = {"weights": integers, "multipliers": scales.multipliers, "offsets": scales.offsets}
     work = {"features": WorkArray("uint16_t", n)}
-    unit = writer.unit(__file__, "scores", tables, values, work, (features.unit,))
+    unit = writer.unit(__file__, "scores", tables, values, work, (features.unit,), in_flash=True)
     writer.units.append(unit)
 
     def evaluate(images: np.ndarray) -> np.ndarray:

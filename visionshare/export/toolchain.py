@@ -48,7 +48,8 @@ def run_command(command: Sequence[str], called: str) -> str:
         ).stdout
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or ["no message"]
-        first = next((line for line in lines if "error:" in line), lines[0])
+        telling = (line for line in lines if "error:" in line or "overflowed" in line)
+        first = next(telling, lines[0])
         raise ExportError(f"{called} failed: {first}") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExportError(f"{called} failed: {error}") from None

@@ -148,6 +148,7 @@ def c_program(
     ram = max(stage.ram for stage in stages) + 4 * classifier.n_features
     values = {
         "score_scale": None,
+        "in_place": False,
         "weight_type": "float" if writer.bits is None else f"int{writer.bits}_t",
         "stages": stages,
         "math": probabilities or any(unit.math for unit in writer.units),
@@ -168,6 +169,7 @@ def _whole_program(
     values = {
         "score_scale": scores.scale,
         "unit": scores.unit.name,
+        "in_place": scores.unit.in_place,
         "stages": (),
         "math": probabilities,
     }

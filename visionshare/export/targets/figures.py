@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import BudgetError, ExportError, InputError
+from visionshare.export.targets.avr import run_on_avr
 from visionshare.export.targets.compiling import compile_and_link
 from visionshare.export.targets.emulation import CoreRun, EmulatedCore
 from visionshare.export.targets.linked import read_image, symbol_size
@@ -38,6 +39,8 @@ class TargetFigures:
         Parts of flash and of ram, in bytes.
     images : int
         How many were classified.
+    cycles : int, optional
+        An image, in the mean, where the emulator counts them.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class TargetFigures:
     constants: int
     work: int
     images: int
+    cycles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ def measure(
         If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
     """
     _check_images(sources, images)
+    if target.machine == "avr":
+        return _measured_on_avr(sources, target, images, optimize)
     linked, work = _linked(sources, target, optimize)
     core = _core(linked, sources, target, work, counted=True)
     runs = _runs(core, sources, images)
@@ -185,9 +191,25 @@ def classify_on_core(
         If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
     """
     _check_images(sources, images)
+    if target.machine == "avr":
+        return _labels_and_scores(run_on_avr(sources, target, images, optimize).runs)
     linked, work = _linked(sources, target, optimize)
     core = _core(linked, sources, target, work, counted=False)
     return _labels_and_scores(_runs(core, sources, images))
+
+
+def _measured_on_avr(
+    sources: DeviceSources, target: Target, images: np.ndarray, optimize: str
+) -> Measured:
+    """Return figures of an AVR, whose memory holds all that a call needs."""
+    ran = run_on_avr(sources, target, images, optimize)
+    counts = [run.instructions for run in ran.runs]
+    figures = TargetFigures(
+        target.name, ran.flash, ran.ram, ran.stack, round(sum(counts) / len(counts)), max(counts),
+        ran.flash - ran.constants, ran.constants, ran.ram, len(counts),
+        round(sum(ran.cycles) / len(counts)),
+    )  # fmt: skip
+    return Measured(figures, *_labels_and_scores(ran.runs))
 
 
 def _linked(sources: DeviceSources, target: Target, optimize: str) -> tuple[bytes, int]:

@@ -53,11 +53,16 @@ def read_image(content: bytes) -> LinkedImage:
 
 def symbol_size(content: bytes, name: str) -> int:
     """Return the bytes of a symbol of an ELF file."""
+    return symbol(content, name)[1]
+
+
+def symbol(content: bytes, name: str) -> tuple[int, int]:
+    """Return the address and the bytes of a symbol of an ELF file."""
     table = _elf(content).get_section_by_name(".symtab")
     found = table.get_symbol_by_name(name) if table is not None else None
     if not found:
         raise ExportError(f"no symbol {name}")
-    return int(found[0]["st_size"])
+    return int(found[0]["st_value"]), int(found[0]["st_size"])
 
 
 def _elf(content: bytes) -> Any:

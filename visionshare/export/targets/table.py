@@ -21,7 +21,7 @@ class Target:
         Machine and binary interface, as clang says it.
     cpu : str
         Instructions that it has.
-    machine : {"arm", "riscv", "wasm"}
+    machine : {"arm", "riscv", "wasm", "avr"}
         Instruction set, for the emulator.
     model : str, optional
         The emulator's name of the core.
@@ -49,6 +49,7 @@ _ESP32 = (
 )
 
 
+_AVR = "compiled by avr-gcc; ram holds image and scores too"
 _HARD_FLOAT = "thumb-freestanding-eabihf"
 TARGETS = {
     target.name: target
@@ -76,6 +77,14 @@ TARGETS = {
         Target(
             "rv32imc", "RISC-V, RV32IMC, without floats", "riscv32-freestanding-none",
             "generic_rv32+m+c", "riscv",
+        ),
+        Target(
+            "avr", "Microchip ATmega328P: 8 bits, 2 KiB of memory", "", "atmega328p", "avr", None,
+            _AVR,
+        ),
+        Target(
+            "atmega2560", "Microchip ATmega2560: 8 bits, 8 KiB of memory", "", "atmega2560", "avr",
+            None, _AVR,
         ),
         Target(
             "wasm", "WebAssembly, of browsers and servers", "wasm32-freestanding", "generic",

@@ -96,7 +96,7 @@ def _emit_all(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
         "linear_type": integer_type(tables["linear"]),
     }  # fmt: skip
     work = {"features": WorkArray("uint16_t", n)}
-    return writer.unit(__file__, "products", tables, values, work, (base,))
+    return writer.unit(__file__, "products", tables, values, work, (base,), in_flash=True)
 
 
 def _whole_weights(

@@ -150,7 +150,7 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
     if values["one_shift"] is None:
         tables["shifts"] = made.shifts
     work = {"canvas": WorkArray("uint8_t", plane * channels)}
-    unit = writer.unit(__file__, "patches", tables, values, work)
+    unit = writer.unit(__file__, "patches", tables, values, work, in_flash=True)
     writer.units.append(unit)
     return WholeFeatures(unit, made.order, made.scales, 2**_FEATURE, made.evaluate)
 

@@ -119,11 +119,11 @@ def place_of(image: Image) -> str:
 
 def deslant_source(
     layer: IntegerLayer | None, image: Image, *, copied: bool = False
-) -> Callable[[str], str]:
-    """Return what gives the C that removes the slant, for the name of a unit."""
+) -> Callable[[str, str], str]:
+    """Return what gives the C that removes the slant, for the names of a unit and of macros."""
     # Each row is copied between zeros where ``copied``: vectors ask for no border.
 
-    def source(name: str) -> str:
+    def source(name: str, macro: str) -> str:
         assert layer is not None
         rows, cols, channels = layer.in_shape
         values = {
@@ -137,7 +137,7 @@ def deslant_source(
             "written": cols * channels + (0 if image.clear else -cols * channels % 16),
         }
         template = Path(__file__).with_name("deslant.c.j2")
-        named = {"name": name, "deslant": values, "moment": _moment_type(layer)}
+        named = {"name": name, "macro": macro, "deslant": values, "moment": _moment_type(layer)}
         return render_file(template, named).strip()
 
     return source

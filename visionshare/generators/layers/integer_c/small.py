@@ -179,8 +179,14 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     if deslant is not None and from_floats:
         work["image"] = WorkArray("uint8_t", values["pixels"])
     unit = writer.unit(__file__, "quantized", {}, values, work)
-    constants = [table(f"{unit.name}_{part}", numbers, kind) for part, numbers, kind in tables]
-    return replace(unit, source="\n\n".join([*constants, unit.source]))
+    constants = [
+        table(f"{unit.name}_{part}", numbers, kind, f"{writer.flash} ")
+        for part, numbers, kind in tables
+    ]
+    # The image without slant lies where memory begins: the given one may stand there.
+    in_place = deslant is not None and not from_floats and images[0].as_given
+    source = "\n\n".join([*constants, unit.source])
+    return replace(unit, source=source, in_place=in_place)
 
 
 def _room(n: int, bits: int | str) -> int:

@@ -72,7 +72,7 @@ def test_frames_are_prepared(kind):
 
 
 @needs_avr
-@pytest.mark.parametrize(("more", "message"), [(1100, "overflowed"), (420, "stopped|stack")])
+@pytest.mark.parametrize(("more", "message"), [(1100, "region"), (420, "stopped|stack")])
 def test_what_has_no_room_is_told(more, message):
     model, images = _of_few_bits("mnist-4k")
     sources = device_sources(model, c_program(model))

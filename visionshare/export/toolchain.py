@@ -48,7 +48,7 @@ def run_command(command: Sequence[str], called: str) -> str:
         ).stdout
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or ["no message"]
-        telling = (line for line in lines if "error:" in line or "overflowed" in line)
+        telling = (line for line in lines if "error:" in line or " region `" in line)
         first = next(telling, lines[0])
         raise ExportError(f"{called} failed: {first}") from None
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -2,7 +2,7 @@
 What features look like
 =======================
 
-Each feature is a template and a mask: what is looked for, and where.
+Each feature is a small template and a mask of positions.
 """
 
 import matplotlib.pyplot as plt

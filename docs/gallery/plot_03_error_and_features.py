@@ -41,5 +41,5 @@ left.legend()
 plt.show()
 
 # %%
-# The curve of the test images says what features would buy. To *choose* the number, use images that are kept aside
-# for it, not the test images: ``visionshare train digits --set data.held_out=0.2`` does.
+# The curve shows what more features gain. To *choose* the number, use held-out training images, not the test
+# images: ``visionshare train digits --set data.held_out=0.2`` does.

@@ -2,7 +2,7 @@
 C and ONNX
 ==========
 
-Write a classifier as C without dependencies, or as an ONNX model, and check that they say the same.
+Write a classifier as C without dependencies, or as an ONNX model, and check that they agree.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Filters from an infinite family
 ===============================
 
-A family may be continuous: each round draws fresh random Gabor filters, and takes those that help.
+A family may be continuous: each round draws new random Gabor filters and keeps those that help.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Easy images cost less
 =====================
 
-Most images are clear after a few features. A rule says where they may stop.
+Most images are clear after a few features. A rule lets them stop there.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ figures = early.measure(test.images, test.labels)
 errors = int((classifier.predict(test.images) != test.labels).sum())
 print(f"all features: {errors} errors of {len(test)}, {classifier.macs:,} multiply-accumulates")
 print(f"early exit:   {figures.errors} errors, {figures.average_macs:,.0f} on average")
-# The rule was to harm one image in a hundred; it saves two fifths of the work at least.
+# The rule may change one label in a hundred; it saves at least two fifths of the work.
 assert figures.average_macs < 0.6 * classifier.macs
 assert figures.errors <= errors + 0.02 * len(test)
 

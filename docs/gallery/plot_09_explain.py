@@ -2,7 +2,7 @@
 Why this label?
 ===============
 
-A score is a sum of features times weights. So each feature says how much it spoke for a class, and where.
+A score is a sum of features times weights. So every feature shows how much it supports a class, and where.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ columns = ArrayColumns.from_family(family.fit(train.images), train.images)
 classifier = ShareBoost(rounds=40).fit(columns, train.labels).to_classifier(family)
 
 # %%
-# The image about which the classifier is least sure:
+# The image with the least certain prediction:
 
 probabilities = classifier.predict_proba(test.images)
 image = test.images[np.argmin(probabilities.max(axis=1))]
@@ -40,7 +40,7 @@ assert np.allclose(said.contributions.sum(axis=1) + said.base, said.scores, atol
 assert said.label == said.classes[first]
 
 # %%
-# The evidence of all features, each spread over the pixels that it responded to; red speaks for the class.
+# The evidence of all features, each spread over the pixels that it responded to; red supports the class.
 
 figure, axes = plt.subplots(1, 3, figsize=(8, 3))
 axes[0].imshow(image, cmap="gray")

@@ -2,7 +2,7 @@
 Fine-tuning
 ===========
 
-The search takes templates as they are. Gradient descent then moves them; with a linear head prediction costs the same.
+Gradient descent moves the templates that the search chose. With a linear head, prediction costs the same.
 """
 
 import matplotlib.pyplot as plt

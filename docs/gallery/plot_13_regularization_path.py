@@ -2,7 +2,7 @@
 A regularization path
 =====================
 
-From no feature to many: the learner of column generation at one strength of its penalty after the other.
+From no feature to many: column generation, with a weaker penalty at each step.
 """
 
 import matplotlib.pyplot as plt

@@ -162,7 +162,7 @@ def test_what_no_run_wrote_is_not_replaced(place, object_storage):
     with pytest.raises(InputError, match=r"notes\.txt"):
         Destination.of(place)
     object_storage.pipe(f"{place}/{COMPLETE}", b"[]")
-    with pytest.raises(InputError, match="no mark"):
+    with pytest.raises(InputError, match="not created by visionshare"):
         Destination.of(place)
     assert stored(object_storage, place)["notes.txt"] == b"mine"
 
@@ -173,7 +173,7 @@ def test_a_mark_that_names_files_elsewhere_is_none(place, object_storage, name):
     mark = json.loads(object_storage.cat(f"{place}/{COMPLETE}"))
     mark["replaces"] = [name]
     object_storage.pipe(f"{place}/{COMPLETE}", json.dumps(mark).encode())
-    with pytest.raises(InputError, match="no mark"):
+    with pytest.raises(InputError, match="not created by visionshare"):
         Destination.of(place)
 
 

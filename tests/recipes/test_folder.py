@@ -56,13 +56,13 @@ def test_a_work_folder_of_somebody_else_in_a_runs_folder_is_refused(recipe, tmp_
     train(recipe, tmp_path / "p")
     (tmp_path / "p" / "work").mkdir()
     (tmp_path / "p" / "work" / "thesis.tex").write_text("mine")
-    with pytest.raises(InputError, match="its 'work' is of no run"):
+    with pytest.raises(InputError, match="its 'work' was not created by visionshare"):
         train(recipe, tmp_path / "p")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "p" / "work" / "thesis.tex").unlink()
     (tmp_path / "p" / "work").rmdir()
     (tmp_path / "p" / "work").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="its 'work' is of no run"):
+    with pytest.raises(InputError, match="its 'work' was not created by visionshare"):
         train(recipe, tmp_path / "p")
 
 

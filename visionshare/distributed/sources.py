@@ -72,12 +72,12 @@ def blocks_of(
     """Return a block for each partition, and where each begins among all rows, and the end."""
     if isinstance(values, StoredPictures):
         if partitions is not None or is_table:
-            raise InputError("images", "stored pictures", "no partitions: their files are they")
+            raise InputError("images", "stored pictures", "no partitions: each file is one")
         blocks = [StoredBlock(shard, values.reading) for shard in values.shards]
         return blocks, bounds_of([len(shard.labels) for shard in values.shards])
     if hasattr(values, "to_delayed") and hasattr(values, "chunks"):
         if partitions is not None:
-            raise InputError("partitions", partitions, "none for a dask array: its chunks are they")
+            raise InputError("partitions", partitions, "none for a dask array: each chunk is one")
         together = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
         delayed = [
             block.item() for block in together.to_delayed().reshape(len(together.chunks[0]), -1)

@@ -174,8 +174,9 @@ def _marks(url: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     names = object_names(url)
     found = [_read_mark(f"{url}/{name}") if name in names else None for name in (UPLOAD, COMPLETE)]
     if names and not any(found):
-        accepted = "a place that is empty, or has earlier results; choose another"
-        raise InputError("out", url, f"{accepted} (it holds {names[0]!r}, and no mark)")
+        accepted = "an empty place, or one with earlier results; choose another"
+        why = f"it has {names[0]!r} and was not created by visionshare"
+        raise InputError("out", url, f"{accepted} ({why})")
     return found[0], found[1]
 
 

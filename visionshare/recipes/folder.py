@@ -56,13 +56,16 @@ def check_run_folder(folder: Path) -> None:
     names = [path.name for path in folder.iterdir() if not is_partial(path) and path.name != LOCK]
     if not names:
         return
-    accepted = "a new or empty folder, or that of an earlier run; choose another"
+    accepted = "a new or empty folder, or one of an earlier run; choose another"
     if not _is_marked(folder):
         other = min(set(names) - {*RESULTS, WORK}, default=min(names))
-        raise InputError("out", str(folder), f"{accepted} (it holds {other!r}, and no run's mark)")
+        why = f"it has {other!r} and was not created by visionshare"
+        raise InputError("out", str(folder), f"{accepted} ({why})")
     work = folder / WORK
     if work.is_symlink() or (work.exists() and not _is_work(work)):
-        raise InputError("out", str(folder), f"{accepted} (its {WORK!r} is of no run)")
+        raise InputError(
+            "out", str(folder), f"{accepted} (its {WORK!r} was not created by visionshare)"
+        )
 
 
 def _is_marked(folder: Path) -> bool:

@@ -75,7 +75,7 @@ def test_shards_are_read_in_order_row_group_by_row_group(tmp_path, images):
     assert_array_equal(load_images(tmp_path, "train", mode="color").images, images)
     (tmp_path / "other").mkdir()
     write(tmp_path / "other" / "a.parquet", images[:2], LABELS[:2])
-    with pytest.raises(DataError, match="say one of other, pets"):
+    with pytest.raises(DataError, match="name one of other, pets"):
         load_images(tmp_path, "train")
     assert len(load_images(tmp_path / "other", "test")) == 2
     (folder / "train-00000-of-00002.parquet").unlink()

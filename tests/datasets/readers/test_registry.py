@@ -197,7 +197,7 @@ def test_json_lines(tmp_path):
         ("t.csv", "", "no rows"),
         ("t.csv", 'path,label\n"a.png,cat', "cannot be read as a table"),
         ("t.jsonl", "[" * 100_000, "cannot be read as a table"),
-        ("t.jsonl", "[1]\n", "no object"),
+        ("t.jsonl", "[1]\n", "not an object"),
         ("t.jsonl", '{"path": "a.png"}\n', "no label; it has path"),
         ("t.jsonl", '{"path": "a.png", "label": 1.0}\n', r"label 1\.0, not text or a whole"),
         ("t.jsonl", '{"path": "a.png", "label": null}\n', "label null, not text or a whole"),

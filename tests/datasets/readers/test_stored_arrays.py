@@ -21,7 +21,7 @@ def test_a_group_of_groups_is_refused(zarr, tmp_path):
     group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
     group.create_group("images")
     group.create_group("labels")
-    with pytest.raises(DataError, match="are no arrays"):
+    with pytest.raises(DataError, match="are not arrays"):
         row_blocks(str(tmp_path / "a.zarr"))
 
 

@@ -100,7 +100,7 @@ class _Tiff:
             if tag in entries:
                 named += sum(self._values(entries[tag]))
         if named > 2 * len(self._data):
-            raise ValueError(f"names {named} bytes and has {len(self._data)}")
+            raise ValueError(f"announces {named} bytes and has {len(self._data)}")
 
     def with_directory(self, entries: list[int]) -> bytes:
         """Return the file with one directory, of these entries, at its end."""

@@ -94,7 +94,7 @@ def find_shards(folder: str | os.PathLike[str], split: str | None = None) -> lis
     homes = _homes(Path(folder))
     if len(homes) > 1:
         names = ", ".join(home.name for home in homes[:10])
-        raise DataError(f"{folder}: several of its folders have Parquet files; say one of {names}")
+        raise DataError(f"{folder}: several of its folders have Parquet files; name one of {names}")
     files = sorted(homes[0].glob("*.parquet")) if homes else []
     if not files:
         raise DataError(f"{folder}: no Parquet files")
@@ -254,4 +254,4 @@ def _rows(file: _File) -> Iterator[bytes | None]:
 
 def _check_rows(file: _File, n_rows: int) -> None:
     if n_rows != file.n_rows:
-        raise DataError(f"{file.path}: other than the {file.n_rows} rows that it tells of")
+        raise DataError(f"{file.path}: it has not the {file.n_rows} rows that it announces")

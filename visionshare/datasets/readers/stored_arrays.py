@@ -78,7 +78,7 @@ def _zarr_arrays(name: str) -> Iterator[tuple[Any, Any]]:
         if array not in group:
             raise DataError(f"{name}: no array {array!r}; it needs 'images' and 'labels'")
         if not isinstance(group[array], zarr.Array):
-            raise DataError(f"{name}: 'images' and 'labels' are no arrays")
+            raise DataError(f"{name}: 'images' and 'labels' are not arrays")
     yield group["images"], group["labels"]
 
 

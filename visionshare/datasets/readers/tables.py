@@ -180,7 +180,7 @@ def _json_rows(file: TextIO) -> Iterator[tuple[int, dict[str, Any] | None]]:
         lines.renew()
         row = json.loads(line) if line.strip() else None
         if not isinstance(row, (dict, type(None))):
-            raise ValueError(f"row {number}: no object of path and label")
+            raise ValueError(f"row {number}: not an object with path and label")
         yield number, row and {str(key).lower(): value for key, value in row.items()}
 
 

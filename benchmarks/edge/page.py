@@ -91,8 +91,16 @@ def _agreement(found: Sequence[dict[str, Any]]) -> str:
         "scores that differ",
     ]
     cells = [
-        [one["name"], way["name"], f"{way['images']:,}", way["labels"], way["scores"]]
+        [one["name"], ways, f"{images:,}", labels, scores]
         for one in found
-        for way in one["ways"]
+        for (images, labels, scores), ways in _alike(one["ways"]).items()
     ]
     return table(header, cells)
+
+
+def _alike(ways: Sequence[dict[str, Any]]) -> dict[tuple[int, int, int], str]:
+    """Return the names of the ways that have the same figures, by these figures."""
+    found: dict[tuple[int, int, int], list[str]] = {}
+    for way in ways:
+        found.setdefault((way["images"], way["labels"], way["scores"]), []).append(way["name"])
+    return {figures: "; ".join(names) for figures, names in found.items()}

@@ -114,7 +114,7 @@ def main() -> None:
         accuracies=table(
             ["", "no votes", f"votes in {smooth}×{smooth}"], accuracies(measured, truths, smooth)
         ),
-        by_texture=table(["", *TEXTURES.values()], by_texture(measured, truths, smooth)),
+        by_texture=table(["", *truths], by_texture(measured, truths, smooth)),
         pictures="\n\n".join(f"![{name}](images/{name}.png)" for name in MOSAICS),
         seconds=table(
             ["learning", "a 512×512 map, responses shared", "window by window"],
@@ -352,16 +352,15 @@ def accuracies(
 def by_texture(
     measured: list[Reading], truths: dict[str, np.ndarray], smooth: int
 ) -> list[list[Any]]:
-    """Return the percent of each texture's pixels that are right, one row per mosaic."""
-    rows = []
+    """Return the percent of each texture's pixels that are right, one column per mosaic."""
+    columns: list[list[str]] = []
     for name, truth in truths.items():
         maps = [majority(r.labels[name], smooth, len(TEXTURES)) for r in measured]
-        percents = [
-            f"{100 * np.mean([np.mean(m[truth == c] == c) for m in maps]):.0f}"
-            for c in range(len(TEXTURES))
+        shares = [
+            np.mean([np.mean(m[truth == c] == c) for m in maps]) for c in range(len(TEXTURES))
         ]
-        rows.append([name, *percents])
-    return rows
+        columns.append([f"{100 * share:.0f}" for share in shares])
+    return [list(row) for row in zip(TEXTURES.values(), *columns, strict=True)]
 
 
 if __name__ == "__main__":

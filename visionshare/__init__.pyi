@@ -25,6 +25,7 @@ from .generators.sources import SourceClassifiers as SourceClassifiers
 from .generators.stumps import Stumps as Stumps
 from .generators.union import UnionOfFamilies as UnionOfFamilies
 from .image_classifier import ImageClassifier as ImageClassifier
+from .image_classifier import ImageRegressor as ImageRegressor
 from .image_classifier import compare as compare
 from .learners.dense import DenseClassifier as DenseClassifier
 from .learners.fine_tuning import FineTuning as FineTuning

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.answers import ValueRule
 from visionshare.class_labels import accuracy, checked_classes
 from visionshare.classifier.card import model_card
+from visionshare.classifier.checks import check_family, check_weights
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
@@ -23,7 +25,7 @@ from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.errors.inputs import checked_path
-from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
+from visionshare.errors.ranges import LARGEST_WEIGHT, check_range
 from visionshare.files.bundled import bundled_classifiers
 from visionshare.files.durable import write_text
 from visionshare.generators.base import FeatureFamily
@@ -36,10 +38,6 @@ _BATCH = 4096
 _BYTES = np.dtype(np.uint8)
 # Of classifiers whose training is unknown: the features see numbers as they are.
 _UNKNOWN = TrainingValues(0.0, 0.0, "bytes", "numbers")
-
-
-# Arrays of families that values are compared with, which may be as large as there are numbers.
-_COMPARED = frozenset({"radii", "thresholds"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +74,8 @@ class CompactClassifier:
         omitted, the features see arrays of ``image_shape`` as they are.
     unknown : UnknownRule, optional
         When a picture is refused, see :func:`visionshare.classifier.learn_unknown_rule`.
+    answer : ValueRule, optional
+        How the value of a picture follows from the probabilities of its classes, which are levels.
 
     Raises
     ------
@@ -106,6 +106,7 @@ class CompactClassifier:
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     values: TrainingValues | None = None
     unknown: UnknownRule | None = None
+    answer: ValueRule | None = None
 
     def __post_init__(self) -> None:
         metadata = dict(self.metadata or {})
@@ -130,10 +131,10 @@ class CompactClassifier:
             raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
         if k < 2:
             raise InputError("classes", self.classes.shape, "a vector of two classes or more")
-        _check_family(self.family)
-        _check_weights("weights", self.weights, self.intercept)
+        check_family(self.family)
+        check_weights("weights", self.weights, self.intercept)
         for number, step in enumerate(self.path, 1):
-            _check_weights(f"path, round {number}", step.weights, step.intercept)
+            check_weights(f"path, round {number}", step.weights, step.intercept)
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise InputError("temperature", self.temperature, "a finite number above 0")
         check_range("temperature", self.temperature, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
@@ -143,6 +144,8 @@ class CompactClassifier:
             self.preprocessing.check_size(self.picture_size)
         if self.unknown is not None:
             self.unknown.check(self.classes)
+        if self.answer is not None:
+            self.answer.check(k)
 
     def __repr__(self) -> str:
         return (
@@ -314,8 +317,11 @@ class CompactClassifier:
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image; see :meth:`decision_function` for what is accepted.
 
-        A classifier with a rule for unknown pictures gives those that it refuses the rule's label.
+        A classifier with a rule for unknown pictures gives those that it refuses the rule's label;
+        one with an answer gives values.
         """
+        if self.answer is not None:
+            return self.answer.said(self.predict_proba(images, n_jobs))
         if self.unknown is None:
             return predict_labels(self.classes, self.decision_function(images, n_jobs))
         rasters = as_rasters(self.rasters(images))
@@ -352,7 +358,9 @@ class CompactClassifier:
         return self.probabilities(self.decision_function(images, n_jobs))
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
-        """Return the fraction of the images whose class is predicted."""
+        """Return the fraction of the images whose class is predicted; of values R²."""
+        if self.answer is not None:
+            return self.answer.score(self.predict(images, n_jobs), y)
         return accuracy(y, self.predict(images, n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -463,29 +471,6 @@ class CompactClassifier:
             return CompactClassifier(**values)
         except InputError as error:
             raise ClassifierFileError(f"{path}: an invalid classifier ({error})") from None
-
-
-def _check_weights(name: str, weights: np.ndarray, intercept: np.ndarray) -> None:
-    """Raise an InputError if a weight or an intercept is not finite, or too large for sums."""
-    for array in (weights, intercept):
-        if not np.isfinite(array).all():
-            raise InputError(name, "NaN or infinity", "finite numbers")
-        check_range(name, peak_of(array), 0.0, LARGEST_WEIGHT)
-
-
-def _check_family(family: FeatureFamily) -> None:
-    """Raise an InputError if a family's numbers are too large to be multiplied, here or in C."""
-    try:
-        _, arrays = family.to_state()
-    except InputError:
-        # A family of functions has no numbers.
-        return
-    for name, array in arrays.items():
-        # Of a part of a family the name follows its number: "0.radii".
-        is_multiplied = name.rpartition(".")[2] not in _COMPARED
-        if array.dtype.kind == "f" and is_multiplied:
-            peak = peak_of(array[np.isfinite(array)])
-            check_range(f"family, {name}", peak, 0.0, LARGEST_WEIGHT)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.answers import rule_from_values
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
 from visionshare.classifier.unknown import UnknownRule
@@ -75,6 +76,8 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     if values["unknown"] is not None:
         header["unknown"], rule_arrays = values["unknown"].to_values()
         arrays |= {f"unknown.{name}": array for name, array in rule_arrays.items()}
+    if values["answer"] is not None:
+        header["answer"] = values["answer"].to_values()
     write_tensor_file(path, FORMAT, FORMAT_VERSION, header, arrays)
 
 
@@ -108,6 +111,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "preprocessing": Preprocessing.from_values(current_names(header.get("preprocessing", {}))),
         "values": TrainingValues.from_values(header.get("values")),
         "unknown": UnknownRule.from_values(header.get("unknown"), _part(arrays, "unknown.")),
+        "answer": rule_from_values(header.get("answer")),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from visionshare.answers import Answers
 from visionshare.class_labels import quoted
 from visionshare.datasets.copies import groups_of_copies, joined_groups
 from visionshare.errors import DataError
@@ -35,6 +36,8 @@ class ImageSet:
         The probabilities that a teacher gives each image.
     groups : ndarray of shape (n,), int64, optional
         Images of a group, such as photographs of one object, train together or test together.
+    answers : Answers, optional
+        What the images show, where that is no class: labels are then numbers of its levels.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class ImageSet:
     values: tuple[float, float] | None = None
     taught: np.ndarray | None = None
     groups: np.ndarray | None = None
+    answers: Answers | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -74,9 +78,10 @@ class ImageSet:
         names = self._names_of(ids)
         taught = None if self.taught is None else self.taught[ids]
         groups = None if self.groups is None else self.groups[ids]
+        answers = None if self.answers is None else self.answers.subset(ids)
         return replace(
             self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught,
-            groups=groups,
+            groups=groups, answers=answers,
         )  # fmt: skip
 
     @property

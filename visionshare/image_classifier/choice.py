@@ -117,8 +117,9 @@ def choose(
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
     state = SearchState.of(data, trials, budget, settings)
-    # A teacher is there for a small classifier.
-    transfer = settings.transfer if is_honest and learner.teacher is None else None
+    # A teacher is there for a small classifier; the network's features are weighed by class.
+    tries_network = is_honest and learner.teacher is None and training.answers is None
+    transfer = settings.transfer if tries_network else None
     with kept_activations():
         best = search(state, lambda found: try_pretrained(found, transfer, learner, parts))
     if isinstance(best.proposal.features, Dense) and transfer is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from visionshare.answers import Answers
 from visionshare.class_labels import accuracy, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
@@ -158,6 +159,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _answers: Answers | None = None
+
     def __init__(
         self,
         features: str | FeatureFamily = "auto",
@@ -234,7 +237,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
-        training = grouped(ImageSet(rasters, labels.astype(np.int64), names, "images"), groups)
+        training = ImageSet(rasters, labels.astype(np.int64), names, "images")
+        training = grouped(replace(training, answers=self._answers), groups)
         refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
         seed = seed_of(self.random_state)
         training, images, calibrating = refusal.split(training, images, seed)
@@ -247,9 +251,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         address = self.cluster if isinstance(self.cluster, str) else None
         with cluster_client(scheduler=address) as client:
             # 2) search, then learn the best from all images
-            seen = (
-                None if intake is None else Seen(images, training.images, intake, self.size is None)
-            )
+            any_size = self.size is None
+            seen = None if intake is None else Seen(images, training.images, intake, any_size)
             transfer = transfer_of(network, seen, Budget.of(self.budget, None))
             settings = replace(settings, client=client or self.cluster, transfer=transfer)
             choice = choose(learner, budget, settings)

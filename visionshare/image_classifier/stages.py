@@ -153,7 +153,8 @@ def _fewer_layers(state: SearchState) -> Iterable[Proposal]:
 
 
 def _smoothed(state: SearchState) -> Iterable[Proposal]:
-    if state.structure is not None and state.bits is None:
+    has_classes = state.trials.held_out.answers is None
+    if state.structure is not None and state.bits is None and has_classes:
         yield replace(state.proposal, smoothing=state.settings.smoothing)
 
 

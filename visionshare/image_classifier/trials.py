@@ -357,6 +357,9 @@ class Trials:
         truth = self.held_out.labels.astype(np.int64)
         error = float(np.mean(np.argmax(scores, axis=1) != truth))
         temperature, doubts = doubts_of(scores, truth)
+        answers = self.held_out.answers
+        if answers is not None:
+            temperature, error, doubts = answers.rule.judged(scores, temperature, answers.truth)
         return Trial(proposal, error, doubts, temperature, classifier)
 
     def _read(self, proposal: Proposal, epochs: int) -> Learned | None:

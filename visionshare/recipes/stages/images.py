@@ -275,8 +275,10 @@ def with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     images[:n] = training.images
     augmentation = recipe.deformations.build()
     copies_of(training.images, augmentation, recipe.seed, 0, copies, jobs, images[n:])
-    labels = np.tile(training.labels, copies + 1)
-    return ImageSet(images, labels, training.classes, training.name)
+    rows = np.tile(np.arange(n), copies + 1)
+    answers = None if training.answers is None else training.answers.subset(rows)
+    labels = training.labels[rows]
+    return ImageSet(images, labels, training.classes, training.name, answers=answers)
 
 
 def copies_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +52,13 @@ def fine_tuned(
     if recipe.fine_tuning is None:
         return classifier
     settings = _settings(recipe)
+    teacher = images.teacher
+    answers = images.training.answers
+    if answers is not None:
+        # What the images show stands for all that is said of classes.
+        settings = replace(settings, teacher_weight=1.0, teacher_temperature=1.0)
+        n = images.n_originals if recipe.fine_tuning.deformed else len(images.training)
+        teacher = answers.table()[:n]
     classifier = within_flash(recipe, settings, classifier, images.training.images)
     check_fits(
         "fine-tuning",
@@ -64,7 +71,7 @@ def fine_tuned(
         seen,
         truth,
         settings,
-        teacher=images.teacher,
+        teacher=teacher,
         n_jobs=run.jobs,
         client=run.client,
         checkpoint=run.work / "epochs",

@@ -298,7 +298,7 @@ def test_it_never_changes(model):
     names = [f.name for f in fields(CompactClassifier)]
     assert names == [
         "family", "weights", "intercept", "classes", "temperature", "path", "metadata",
-        "exit_rule", "preprocessing", "values", "unknown",
+        "exit_rule", "preprocessing", "values", "unknown", "answer",
     ]  # fmt: skip
     assert repr(model) == "<CompactClassifier: 3 classes, 6 features of the family 'patches'>"
 

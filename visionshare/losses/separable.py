@@ -69,7 +69,13 @@ class TaskLoss(Protocol):
 
 @dataclass(frozen=True)
 class Squared:
-    """L(z) = z²."""
+    """L(z) = z².
+
+    Examples
+    --------
+    >>> Squared().value(np.array([-2.0, 1.0])).tolist()
+    [4.0, 1.0]
+    """
 
     curvature: ClassVar[float] = 2.0
 
@@ -122,7 +128,13 @@ class SquaredHinge:
 
 @dataclass(frozen=True)
 class Logistic:
-    """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
+    """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f}).
+
+    Examples
+    --------
+    >>> Logistic().value(np.array([1.0])).round(3).tolist()
+    [0.693]
+    """
 
     curvature: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
@@ -206,6 +218,11 @@ class Insensitive:
     References
     ----------
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §5.
+
+    Examples
+    --------
+    >>> Insensitive(eps=2.0).value(np.array([0.0, 5.0])).round(2).tolist()
+    [0.25, 3.05]
     """
 
     eps: float = 0.1
@@ -299,7 +316,13 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Absolute:
-    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
+    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed.
+
+    Examples
+    --------
+    >>> Absolute().value(np.array([-2.0, 1.0])).tolist()
+    [2.0, 1.0]
+    """
 
     curvature: ClassVar[float] = float("inf")
     lipschitz: ClassVar[float] = 1.0
@@ -343,5 +366,10 @@ def make_task_loss(given: str | TaskLoss, **options: Any) -> TaskLoss:
     ------
     InputError
         If no loss has that name, or it takes no such option.
+
+    Examples
+    --------
+    >>> make_task_loss("squared").value(np.array([3.0])).tolist()
+    [9.0]
     """
     return TASK_LOSSES.make(given, **options)

@@ -26,5 +26,10 @@ def make_norm(given: str | RowPenalty) -> RowPenalty:
     ------
     InputError
         If no penalty has that name.
+
+    Examples
+    --------
+    >>> make_norm("l1/l2").q
+    2
     """
     return NORMS.make(given)

@@ -34,7 +34,13 @@ class Penalty(Protocol):
 
 @dataclass(frozen=True)
 class NoPenalty:
-    """Ω = 0: the plain ShareBoost refit."""
+    """Ω = 0: the plain ShareBoost refit.
+
+    Examples
+    --------
+    >>> NoPenalty().value(np.ones((2, 3)))
+    0.0
+    """
 
     alpha: float = 0.0
 
@@ -53,7 +59,13 @@ class NoPenalty:
 
 @dataclass(frozen=True)
 class Ridge:
-    """Ω = λ Σ W² (ShareBoost §3.3)."""
+    """Ω = λ Σ W² (ShareBoost §3.3).
+
+    Examples
+    --------
+    >>> Ridge(alpha=0.5).value(np.ones((2, 3)))
+    3.0
+    """
 
     alpha: float
 
@@ -159,6 +171,11 @@ def make_penalty(given: str | Penalty, alpha: float = 1e-4, beta: float = 100.0)
     ------
     InputError
         If the name is unknown or a number is out of range.
+
+    Examples
+    --------
+    >>> make_penalty("ridge", alpha=0.5).alpha
+    0.5
     """
     if not isinstance(alpha, Real) or not 0 <= alpha < np.inf:
         raise InputError("alpha", alpha, "a finite number of at least 0")

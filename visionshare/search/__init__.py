@@ -101,6 +101,11 @@ def make_search(
     ------
     InputError
         If no search has that name, it takes no such option, or the cost is another.
+
+    Examples
+    --------
+    >>> make_search("random", n=59).n
+    59
     """
     search = SEARCHES.make(given, **options)
     if per is not None:

@@ -25,7 +25,16 @@ __all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_
 
 @dataclass(frozen=True)
 class Gradient:
-    """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁, the gradient's norm (algorithm 1, §3.2)."""
+    """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁, the gradient's norm (algorithm 1, §3.2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, criterion=Gradient()).fit(X[:300], y[:300]).support_.size
+    2
+    """
 
     def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the gradient norms."""
@@ -50,6 +59,14 @@ class Line(_Decrease):
     """L(W) − min_{α ≥ 0} L(W − α g_J), a line search along the gradient (§3.1, with L for R).
 
     The penalty is ignored, as in the paper.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, criterion=Line()).fit(X[:300], y[:300]).support_.size
+    2
     """
 
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
@@ -83,7 +100,16 @@ class Line(_Decrease):
 
 @dataclass(frozen=True)
 class Column(_Decrease):
-    """F(W) − min over the candidate's own weights, all others fixed (§3.1)."""
+    """F(W) − min over the candidate's own weights, all others fixed (§3.1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, criterion=Column()).fit(X[:300], y[:300]).support_.size
+    2
+    """
 
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         alone = state.active.beside(pool.columns.columns_of(features))
@@ -95,7 +121,16 @@ class Column(_Decrease):
 
 @dataclass(frozen=True)
 class Full(_Decrease):
-    """F(W) − min over the whole support with the candidate added (§3.1)."""
+    """F(W) − min over the whole support with the candidate added (§3.1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, criterion=Full()).fit(X[:300], y[:300]).support_.size
+    2
+    """
 
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         active = state.active
@@ -157,5 +192,10 @@ def make_criterion(given: str | Criterion, **options: Any) -> Criterion:
     ------
     InputError
         If no criterion has that name, or it takes no such option.
+
+    Examples
+    --------
+    >>> make_criterion("orthogonal").floor
+    0.1
     """
     return CRITERIA.make(given, **options)

@@ -26,6 +26,14 @@ class Orthogonal:
     ----------
     floor : float, default 0.1
         Least fraction of a column's variance that is taken as new.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, criterion=Orthogonal(floor=0.2)).fit(X[:300], y[:300]).support_.size
+    2
     """
 
     floor: float = 0.1

@@ -67,7 +67,13 @@ class RefitState(SearchState):
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a search found: the candidate's number, its columns' ids and its score."""
+    """What a search found: the candidate's number, its columns' ids and its score.
+
+    Examples
+    --------
+    >>> Candidate(number=3, features=np.array([6, 7]), score=0.5).features.tolist()
+    [6, 7]
+    """
 
     number: int
     features: np.ndarray

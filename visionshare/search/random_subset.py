@@ -26,6 +26,14 @@ class RandomSubset:
         Candidates per round. Among 59 is one of the best 5 % with a probability of 95 %.
     random_state : int, default 0
         Seed; a round's draw depends on it and on the round's number alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, search=RandomSubset(n=20)).fit(X[:300], y[:300]).support_.size
+    2
     """
 
     n: int = 59

@@ -48,6 +48,14 @@ class Screened:
         Seed; a sample depends on it, on its round's number and on the residual alone.
     max_bytes : int, default 2 GiB
         Memory of a sample's columns at most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ShareBoost(rounds=2, search=Screened(keep=8)).fit(X[:300], y[:300]).support_.size
+    2
     """
 
     fraction: float = 0.1

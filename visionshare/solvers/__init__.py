@@ -93,6 +93,11 @@ def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[Task
     ------
     InputError
         If no solver has that name.
+
+    Examples
+    --------
+    >>> solver_maker("newton").__name__
+    'Newton'
     """
     if not isinstance(given, str) and callable(given):
         return given

@@ -33,6 +33,11 @@ class Solution:
         Gradients computed.
     converged : bool
         Whether the gap fell below the tolerance.
+
+    Examples
+    --------
+    >>> Solution(np.zeros((2, 1)), np.zeros((2, 3)), 0.7, 1e-7, 12, True).converged
+    True
     """
 
     W: np.ndarray

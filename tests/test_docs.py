@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import typer
 
+import visionshare
+import visionshare.image_classifier
 from visionshare.cli.application import app
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +32,18 @@ def test_the_index_lists_every_decision_once():
     assert sorted(name for _, name in listed) == sorted(pages)
     for title, name in listed:
         assert (folder / name).read_text(encoding="utf-8").startswith(f"# {title}\n")
+
+
+def test_the_api_pages_have_every_public_name():
+    """A page names a class or function, or shows a package with all of its names."""
+    text = "".join(page.read_text("utf-8") for page in (DOCS / "api").glob("*.md"))
+    named = {
+        name.rpartition(".")[2] for name in re.findall(r"\.\. auto(?:class|function):: (\S+)", text)
+    }
+    for package in re.findall(r"\.\. automodule:: (\S+)", text):
+        named |= set(importlib.import_module(package).__all__)
+    for page in (visionshare, visionshare.image_classifier):
+        assert set(page.__all__) <= named
 
 
 def test_no_two_pages_have_the_same_title():

@@ -256,7 +256,7 @@ def main() -> None:
         answers=answers(rows),
         times=table(["seconds", *SOLVERS], [row[: 1 + len(SOLVERS)] for row in rows]),
         ratios=table(
-            ["seconds / those of ADMM", *SOLVERS[1:]],
+            ["seconds / seconds of ADMM", *SOLVERS[1:]],
             [[row[0], *row[1 + len(SOLVERS) :]] for row in rows],
         ),
     )

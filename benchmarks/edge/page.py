@@ -63,13 +63,17 @@ def _cores(rows: Sequence[dict[str, Any]]) -> str:
     """Return a table for each core; an earlier run may have another core than a later one."""
     header = ["classifier", "compiled", *_NAMES]
     tables = []
-    for core in rows[0]["cores"]:
+    for number, core in enumerate(rows[0]["cores"]):
         cells = [
             [row["name"], row["optimize"], *(f"{row['cores'][core][name]:,}" for name in _NAMES)]
             for row in rows
             if core in row["cores"]
         ]
-        tables.append(render("edge/core", core=core, figures=table(header, cells)))
+        tables.append(
+            render(
+                "edge/core", core=core, open="" if number else " open", figures=table(header, cells)
+            )
+        )
     return "\n\n".join(tables)
 
 

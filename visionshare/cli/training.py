@@ -48,6 +48,15 @@ class OwnPictureOptions:
             autocompletion=completes("pipelines"),
         ),
     ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER|FILE",
+            help="Learn on from an earlier training (out/photos): its structure and features "
+            "stay; new pictures and classes join.",
+        ),
+    ] = None
     size: ImageSize = None
     color: Color = None
     balanced: Annotated[
@@ -92,7 +101,8 @@ class OwnPictureOptions:
     def given(self) -> list[str]:
         """The options that the user gave."""
         names = [name for name, value in vars(self).items() if value != getattr(type(self), name)]
-        options = [f"--{name.replace('_', '-')}" for name in names]
+        options = [f"--{name.replace('_', '-')}" for name in names if name != "start"]
+        options += [] if self.start is None else ["--from"]
         negative = {"--color": "--gray", "--refit": "--no-refit"}
         return [negative.get(o, o) if getattr(self, o[2:], 0) is False else o for o in options]
 
@@ -100,7 +110,8 @@ class OwnPictureOptions:
         """Return the same for recipes."""
         from visionshare.recipes.own_pictures import PictureOptions
 
-        return PictureOptions(**{**vars(self), "size": image_size(self.size)})
+        given = {name: value for name, value in vars(self).items() if name != "start"}
+        return PictureOptions(**{**given, "size": image_size(self.size)})
 
 
 @dataclass(frozen=True)
@@ -190,6 +201,8 @@ def train(
 
     Example: visionshare train photos/ --recipe photos --size 48 --balanced --skip-broken
 
+    Example: visionshare train photos/ --from out/photos
+
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
     Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
@@ -223,7 +236,10 @@ def train(
     # 2) Read the recipe.
     is_own = names_pictures(pipeline)
     searches = is_own and pictures.recipe is None and not names_storage(pipeline)
-    if is_own:
+    if is_own and pictures.start is not None:
+        searches = False
+        recipe = _recipe_from(pipeline, pictures, [*search.given, *changes])
+    elif is_own:
         recipe = _recipe_for_pictures(pipeline, data, pictures, search, changes, n_jobs)
     else:
         recipe = _recipe_of_pipeline(pipeline, data, pictures.given + search.given, changes)
@@ -297,6 +313,22 @@ def _recipe_for_pictures(
         say(reason)
     if not searches:
         say(own.base)
+    return own.recipe
+
+
+def _recipe_from(source: str, pictures: OwnPictureOptions, others: list[str]) -> Recipe:
+    """Return the recipe of a classifier that learns on from pictures; say what is new."""
+    from visionshare.recipes.own_pictures import recipe_from
+
+    assert pictures.start is not None
+    taken = ("--from", "--test-fraction", "--skip-broken", "--groups", "--refit", "--no-refit")
+    refused = [option for option in pictures.given if option not in taken] + others
+    if refused:
+        accepted = f"{', '.join(taken[1:])} alone: the rest is that of the earlier training"
+        raise InputError("--from", f"beside {', '.join(refused)}", accepted)
+    own = recipe_from(source, pictures.start, pictures.checked())
+    for reason in (*own.reasons, own.base):
+        say(reason)
     return own.recipe
 
 

@@ -20,6 +20,11 @@ def groups_of_copies(images: Iterable[Any]) -> np.ndarray:
     return group_numbers(map(_digest, images))
 
 
+def image_digests(images: Iterable[Any]) -> list[str]:
+    """Return what tells each image from others, as hexadecimal digits."""
+    return [_digest(image).hex() for image in images]
+
+
 def group_numbers(keys: Iterable[Hashable]) -> np.ndarray:
     """Return a number (n,) for each key; equal keys share it, the first key has 0."""
     numbers: dict[Hashable, int] = {}

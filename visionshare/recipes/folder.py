@@ -18,6 +18,8 @@ LOCK = "run.lock"
 WORK = "work"
 IDENTITY = "recipe.json"
 MANIFEST = "pictures.json"
+#: Which pictures trained and tested, and the classifier that was tested where another is written.
+SPLIT, MEASURED = "split.json", "measured.safetensors"
 RESULTS = ("classifier.safetensors", "classifier.md", "metrics.json", "path.csv", "report.html")
 
 _FORMAT = "visionshare-run"

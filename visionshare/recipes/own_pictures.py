@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from visionshare.class_labels import class_names, quoted
+from visionshare.classifier import CompactClassifier
 from visionshare.datasets.catalog import list_datasets, uses_folder
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
@@ -21,7 +23,8 @@ from visionshare.datasets.readers.registry import find_pictures
 from visionshare.datasets.shards import opened_partition, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.bundled import bundled
-from visionshare.recipes.reading import load_recipe
+from visionshare.recipes.folder import RESULTS
+from visionshare.recipes.reading import load_recipe, parse_values
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, split_files
 from visionshare.recipes.teachers import SELF
@@ -125,6 +128,49 @@ def recipe_for_pictures(
             raise InputError("--refit", f"--teacher {recipe.teacher.source}", accepted)
         recipe = recipe.model_copy(update={"refit": False})
     return OwnPictures(recipe, reasons, f"recipe {base}{why}")
+
+
+def recipe_from(source: str, start: str, options: PictureOptions) -> OwnPictures:
+    """Return the recipe by which a classifier learns on from pictures, prepared as it takes them.
+
+    Parameters
+    ----------
+    source : str
+        Pictures: those that it learned from, where they are still to count, and new ones.
+    start : str
+        Folder of a training, or the file of a classifier that one wrote.
+    options : PictureOptions
+        ``test_fraction``, ``skip_broken``, ``groups`` and ``refit``.
+    """
+    place = Path(start)
+    before = CompactClassifier.load(place / RESULTS[0] if place.is_dir() else place)
+    values = before.metadata.get("recipe")
+    if not isinstance(values, Mapping):
+        raise InputError("--from", start, "a classifier that `visionshare train` wrote")
+    # 1) the pictures
+    if names_storage(source):
+        raise InputError("--from", start, "nothing beside pictures in storage")
+    own = recipe_for_pictures(source, replace(options, recipe="digits"))
+    pictures = find_pictures(source)
+    # 2) what is said of them, in the recipe of before
+    kept = ("height", "width", "mode", "fit")
+    recipe = parse_values({**values, "start": start, "name": own.recipe.name})
+    prepared = {name: getattr(recipe.data, name) for name in kept}
+    data = type(recipe.data)(**{**own.recipe.data.model_dump(), **prepared})
+    names = class_names(before.classes)
+    new = [name for name in pictures.classes if name not in names]
+    gone = [name for name in names if name not in pictures.classes]
+    changes = {
+        "data": data,
+        "refit": own.recipe.refit and recipe.early_exit is None,
+        "description": f"{recipe.description}, learned on",
+    }
+    reasons = [f"{len(pictures)} pictures of {len(pictures.classes)} classes"]
+    reasons += [f"new classes: {quoted(new)}"] if new else []
+    reasons += [f"classes without pictures, which are left out: {quoted(gone)}"] if gone else []
+    return OwnPictures(
+        recipe.model_copy(update=changes), tuple(reasons), f"learning on from {start}"
+    )
 
 
 def _prepared(

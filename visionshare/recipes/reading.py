@@ -48,8 +48,16 @@ def parse_recipe(text: str) -> Recipe:
         values = parse_toml(text)
     except ValueError as error:
         raise RecipeError(f"invalid TOML ({error})") from None
+    return parse_values(values)
+
+
+def parse_values(values: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of nested values that this library wrote."""
     kind = values.get("learner", {}).get("kind", DEFAULT_LEARNER)
-    return recipe_model(kind)(**values)
+    try:
+        return recipe_model(kind)(**values)
+    except ValidationError as error:
+        raise RecipeError(f"recipe: {first_problem(error, recipe_model(kind))}") from None
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:

@@ -175,7 +175,8 @@ class Recipe(Section):
     ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
     scores are the mean of theirs. ``temperature``: what scores are divided by before they become
     probabilities, as held-out images ask for; fitted by the stages when omitted. ``refit``: once
-    the test error is known, the classifier is learned again from test pictures too. Sections that
+    the test error is known, the classifier is learned again from test pictures too. ``start``: the
+    folder or file of a classifier that keeps its structure and learns on. The sections that
     configure other objects have their models from :func:`recipe_model`. ``search``: `visionshare
     train` chooses features, layers and augmentation instead.
 
@@ -193,6 +194,7 @@ class Recipe(Section):
     members: int = Field(default=1, ge=1, le=100)
     temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     refit: bool = False
+    start: str | None = Field(default=None, min_length=1)
     data: DataPart
     preprocessing: Any = None
     # Nothing where a search chooses them.

@@ -26,6 +26,7 @@ from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
 from visionshare.recipes.stages.exits import with_exits
 from visionshare.recipes.stages.images import RunImages, prepare_images, with_copies
 from visionshare.recipes.stages.learning import make_learner
+from visionshare.recipes.stages.learning_on import learned_on, read_starts
 from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.stages.refit import all_pictures, kept_features
 from visionshare.recipes.stages.results import write_results
@@ -184,7 +185,8 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     claim_work_folder(run, images.pictures, resume)
     # 1) learn, and test once
     prepared = images
-    measured, images = _learned(run, prepared)
+    starts = read_starts(recipe)
+    measured, images = _learned(run, prepared, start=starts and starts.tested)
     with run.clock("evaluation"):
         if len(images.test):
             measured = with_test_errors(measured, images.test, jobs)
@@ -194,7 +196,7 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     if recipe.refit and len(images.test):
         try:
             with run.clock("refit"):
-                again = _refitted(run, measured, prepared)
+                again = _refitted(run, measured, prepared, starts and starts.written)
         except BudgetError as error:
             note = f"the classifier is not learned again from all pictures: {error}"
             images = replace(images, notes=(*images.notes, note))
@@ -214,12 +216,18 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
 
 
 def _learned(
-    run: TrainingRun, images: RunImages, family: FeatureFamily | None = None
+    run: TrainingRun,
+    images: RunImages,
+    family: FeatureFamily | None = None,
+    start: CompactClassifier | None = None,
 ) -> tuple[CompactClassifier, RunImages]:
     """Return the classifier of a run's images, and these with what teaches."""
     recipe = run.recipe
     images = with_teacher(run, images)
-    classifier = learn_members(run, images, family)
+    if start is None:
+        classifier = learn_members(run, images, family)
+    else:
+        classifier = learned_on(run, start, images)
     if recipe.temperature is not None:
         classifier = replace(classifier, temperature=recipe.temperature)
     if recipe.early_exit is not None:
@@ -232,11 +240,15 @@ def _learned(
 
 
 def _refitted(
-    run: TrainingRun, measured: CompactClassifier, images: RunImages
+    run: TrainingRun,
+    measured: CompactClassifier,
+    images: RunImages,
+    start: CompactClassifier | None,
 ) -> CompactClassifier:
     """Return what the recipe learns from all pictures, at the cost of what was measured."""
     again = replace(run, work=run.work / "refit", clock=Clock())
-    classifier, _ = _learned(again, all_pictures(run, images), kept_features(run, measured))
+    family = kept_features(run, measured)
+    classifier, _ = _learned(again, all_pictures(run, images), family, start)
     return classifier
 
 
@@ -246,7 +258,7 @@ def check_run(run: TrainingRun) -> None:
     if recipe.search is not None:
         raise RecipeError("search: `visionshare train` searches; it writes a recipe without it")
     if names_storage(recipe.data.source):
-        for name in ("teacher", "refit"):
+        for name in ("teacher", "refit", "start"):
             if getattr(recipe, name):
                 raise RecipeError(f"{name}: not with pictures in storage; copy them here")
         check_stored(recipe)
@@ -258,6 +270,7 @@ def check_run(run: TrainingRun) -> None:
     if run.in_partitions:
         check_partitions(recipe, learner)
     check_tuning(recipe, family)
+    read_starts(recipe)
     if recipe.teacher is not None:
         check_source(recipe.teacher.source)
         if recipe.refit and recipe.teacher.source != SELF:

@@ -32,6 +32,7 @@ from visionshare.machine.progress import stage
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.refusal import refusal_parts
+from visionshare.recipes.stages.splitting import split_again
 from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 _logger = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
     if names_storage(data.source):
         return _stored_images(run)
     # 1) read
-    split = load_split(recipe, run.data_dir, run.jobs, validates)
+    split = split_again(load_split(recipe, run.data_dir, run.jobs, validates), recipe)
     loaded, others = split.training, split.test
     origin = split.test_origin
     _hold(loaded, others)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from visionshare.classifier import CompactClassifier
 from visionshare.generators import FeatureFamily
 from visionshare.machine.memory import check_fits
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.images import RunImages, with_copies
-from visionshare.recipes.teachers import joined
+from visionshare.recipes.stages.splitting import together
 
 
 def all_pictures(run: TrainingRun, images: RunImages) -> RunImages:
@@ -19,10 +17,7 @@ def all_pictures(run: TrainingRun, images: RunImages) -> RunImages:
     parts = [images.training.subset(slice(images.n_originals)), images.test]
     size = sum(part.images.nbytes for part in parts)
     check_fits("all pictures once more", size, "fewer or smaller images, or --no-refit")
-    groups = [part.groups for part in parts if part.groups is not None]
-    both = replace(
-        joined(parts), groups=np.concatenate(groups) if len(groups) == len(parts) else None
-    )
+    both = together(*parts)
     training = with_copies(both, run.recipe, run.jobs)
     none = images.test.subset(slice(0, 0))
     return replace(images, training=training, test=none, n_originals=len(both))

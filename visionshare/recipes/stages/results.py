@@ -13,12 +13,15 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.intake import as_rasters
+from visionshare.datasets.pictures.splits import GIVEN
 from visionshare.files.durable import write_text
 from visionshare.machine.system import peak_memory
+from visionshare.recipes.folder import MEASURED, SPLIT
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
+from visionshare.recipes.stages.splitting import split_text
 
 
 def figures_of(
@@ -94,6 +97,7 @@ def write_results(
     """Write classifier, card, path, report and figures, each file atomically; return figures."""
     # After a refit the evaluation is that of another classifier, the measured one.
     figures = figures_of(run, classifier, images, evaluation, measured is not None)
+    _write_for_learning_on(out, images, measured)
     measured = measured or classifier
     classifier.save(out / "classifier.safetensors", card=figures)
     write_text(out / "path.csv", path_table(measured))
@@ -102,6 +106,18 @@ def write_results(
     figures |= _used(run)
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures
+
+
+def _write_for_learning_on(
+    out: Path, images: RunImages, measured: CompactClassifier | None
+) -> None:
+    """Write which pictures trained and tested, and who was tested where another is written."""
+    for name in (SPLIT, MEASURED):
+        (out / name).unlink(missing_ok=True)
+    if images.stored is None and images.test_origin != GIVEN:
+        write_text(out / SPLIT, split_text(images.originals, images.test.images))
+        if measured is not None:
+            measured.save(out / MEASURED)
 
 
 def _write_report(

@@ -22,7 +22,7 @@ from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.stages.tuning import fine_tuned
 
 # Of the epochs and the rate of a training from the start.
-_EPOCHS, _RATE = 0.2, 0.5
+_EPOCHS, _FEWEST, _RATE = 0.2, 6, 0.5
 
 
 class Starts(NamedTuple):
@@ -82,7 +82,7 @@ def _shorter(tuning: Any) -> Any:
     """Return the section [fine_tuning] of a training that goes on."""
     # Units are layers by now, and move as such.
     head = "linear" if tuning.head in UNITS else tuning.head
-    epochs = max(2, round(_EPOCHS * tuning.epochs))
+    epochs = max(2, min(_FEWEST, tuning.epochs), round(_EPOCHS * tuning.epochs))
     return tuning.model_copy(update={"epochs": epochs, "rate": _RATE * tuning.rate, "head": head})
 
 

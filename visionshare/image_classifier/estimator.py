@@ -37,8 +37,14 @@ from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.refusal import Refusal
+from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
+from visionshare.image_classifier.warm_start import (
+    goes_on_from,
+    intake_of,
+    learned_on_images,
+)
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.examples import (
     check_length,
@@ -118,6 +124,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         "auto" where the extra ``visionshare[pretrained]`` is installed, sides are 16 at least, and
         ``budget`` is None or allows it. A file is another network, in ONNX.
 
+    warm_start : bool, default False
+        Whether a second ``fit`` learns on: structure and features of the first one stay, and no
+        search is made. Give it all images that are to count, those of new classes among them.
+
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
@@ -130,7 +140,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ``pandas.DataFrame`` takes it.
     validation_error_ : float
         Error of the chosen proposal on the held-out images, trained on the others for fewer
-        epochs. NaN where there were too few images to hold any out. It is the least of several,
+        epochs. NaN where none could be held out, or it learned on. It is the least of several,
         so that it is a little low; use other images for an honest figure.
     image_shape_ : tuple of int
         Of the images that the classifier sees.
@@ -179,6 +189,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         cluster: Any = None,
         pretrained: Any = "auto",
         verbose: int = 0,
+        warm_start: bool = False,
     ) -> None:
         self.features = features
         self.budget = budget
@@ -195,6 +206,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.cluster = cluster
         self.pretrained = pretrained
         self.verbose = verbose
+        self.warm_start = warm_start
 
     def fit(
         self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None, groups: Any = None
@@ -225,6 +237,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             If a picture file cannot be read.
         """
         settings = checked_settings(self)
+        start = goes_on_from(self)
         budget = Budget.of(self.budget)
         teacher = teacher_part(self.teacher, self.features, unlabeled)
         jobs = resolve_jobs(self.n_jobs)
@@ -233,7 +246,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         enlarged = self.features == "auto" and budget.flash is None
         network = self.pretrained if self.features == "auto" and teacher is None else False
         asked_for(network)
-        rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1)
+        rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1, start)
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
@@ -248,24 +261,21 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if teacher is not None:
             learner = replace(learner, teacher=teacher)
             learner = taught_learner(learner, intake, images, unlabeled, self.classes_.tolist())
-        address = self.cluster if isinstance(self.cluster, str) else None
-        with cluster_client(scheduler=address) as client:
-            # 2) search, then learn the best from all images
-            any_size = self.size is None
-            seen = None if intake is None else Seen(images, training.images, intake, any_size)
+        # 2) search, then learn the best from all images; or learn on
+        if start is None:
+            seen = None
+            if intake is not None:
+                seen = Seen(images, training.images, intake, self.size is None)
             transfer = transfer_of(network, seen, Budget.of(self.budget, None))
-            settings = replace(settings, client=client or self.cluster, transfer=transfer)
-            choice = choose(learner, budget, settings)
-            learned = self._refit(choice, budget, settings.client)
-        self.search_results_ = table(choice.trials, choice.best.proposal)
-        self.validation_error_ = choice.error
+            learned = self._searched(learner, budget, replace(settings, transfer=transfer))
+        else:
+            learned = learned_on_images(learner, start, self.classes_)
+            self.validation_error_ = math.nan
         # 3) the classifier takes images as they were given, and returns their labels
         classifier = replace(
             learned,
             classes=self.classes_,
-            temperature=choice.best.temperature,
             exit_rule=None,
-            preprocessing=choice.learner.preprocessing or preprocessing,
             values=None if intake is None else intake.values,
         )
         self.classifier_ = refusal.added_to(classifier, images, calibrating, jobs)
@@ -273,7 +283,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _training(
-        self, images: Any, y: Any, least_side: int
+        self, images: Any, y: Any, least_side: int, start: CompactClassifier | None = None
     ) -> tuple[np.ndarray, np.ndarray, Intake | None]:
         """Return images of bytes, or vectors; the labels, checked; and how images became bytes."""
         # 1) labels and images of a kind that is known, one label for each
@@ -283,7 +293,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if is_vectors(images):
             rasters = checked_table(self, images, reset=True)
         else:
-            intake = propose_intake(images, self.size, self.color, least_side)
+            intake = intake_of(start)
+            intake = intake or propose_intake(images, self.size, self.color, least_side)
         check_length(y, len(images))
         # 2) bytes of images
         if intake is not None:
@@ -296,6 +307,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
                 if hasattr(self, name):
                     delattr(self, name)
         return rasters, y, intake
+
+    def _searched(
+        self, learner: ProposalLearner, budget: Budget, settings: SearchSettings
+    ) -> CompactClassifier:
+        """Return the classifier that a search chooses, and note what it found."""
+        address = self.cluster if isinstance(self.cluster, str) else None
+        with cluster_client(scheduler=address) as client:
+            settings = replace(settings, client=client or self.cluster)
+            choice = choose(learner, budget, settings)
+            learned = self._refit(choice, budget, settings.client)
+        self.search_results_ = table(choice.trials, choice.best.proposal)
+        self.validation_error_ = choice.error
+        preprocessing = choice.learner.preprocessing or Preprocessing()
+        return replace(learned, temperature=choice.best.temperature, preprocessing=preprocessing)
 
     def _refit(self, choice: Choice, budget: Budget, client: Any) -> CompactClassifier:
         """Return the classifier that the best proposal learns from all images."""

@@ -43,10 +43,14 @@ def read_starts(recipe: Recipe) -> Starts | None:
     starts = Starts(CompactClassifier.load(measured) if measured.is_file() else written, written)
     if recipe.teacher is not None or recipe.early_exit is not None:
         raise RecipeError("start: not with a teacher or early exits; train from the start")
-    if recipe.fine_tuning is not None:
-        for member in members_of(written):
-            member.family.check_tunable()
+    check_learns_on(recipe, written)
     return starts
+
+
+def check_learns_on(recipe: Recipe, classifier: CompactClassifier) -> None:
+    """Check that what a recipe fine-tunes can still move: whole numbers of few bits cannot."""
+    for member in members_of(classifier) if recipe.fine_tuning is not None else ():
+        member.family.check_tunable()
 
 
 def learned_on(run: TrainingRun, before: CompactClassifier, images: RunImages) -> CompactClassifier:

@@ -1,19 +1,23 @@
 """Packages: as their ecosystems expect them, built and run where there are tools for it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import yaml
 
 from visionshare.classifier import EarlyExit
 from visionshare.cli.main import main
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier
+from visionshare.export.c.preparation import with_preparation
 from visionshare.export.packages import PACKAGES, package, write_package
 from visionshare.export.targets import DeviceSources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
@@ -23,7 +27,14 @@ needs_tools = pytest.mark.skipif(
     reason="without the packages of the extra edge",
 )
 EXPECTED = {
-    "arduino": ["library.properties", "src/small.c", "examples/SelfTest/SelfTest.ino"],
+    "arduino": [
+        "library.properties",
+        "src/small.c",
+        "src/small_prepare.c",
+        "examples/SelfTest/SelfTest.ino",
+        "examples/Camera/Camera.ino",
+        "LICENSE",
+    ],
     "platformio": ["library.json", "src/small.c", "include/small.h"],
     "zephyr": ["zephyr/module.yml", "CMakeLists.txt", "Kconfig", "samples/selftest/prj.conf"],
     "esp-idf": ["CMakeLists.txt", "idf_component.yml", "examples/selftest/main/main.c"],
@@ -62,10 +73,17 @@ typedef struct { int none; } mp_obj_fun_bc_t;
 #define MP_QSTR_names 1
 #define MP_QSTR_classify 2
 #define MP_QSTR_selftest 3
-#define m_new(type, number) ((type *)allocated(sizeof(type) * (number)))
-#define m_del(type, pointer, number) released(pointer, sizeof(type) * (number))
-void *allocated(size_t bytes);
-void released(void *pointer, size_t bytes);
+#define MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(name, least, most, function) \\
+    mp_obj_t (*const name)(size_t, const mp_obj_t *) = function
+enum {
+    MP_QSTR_prepare = 4, MP_QSTR_GRAY, MP_QSTR_RGB565, MP_QSTR_RGB565_SWAPPED, MP_QSTR_YUYV,
+    MP_QSTR_UYVY, MP_QSTR_RGB888
+};
+typedef ptrdiff_t mp_int_t;
+void *m_malloc(size_t bytes);
+void m_free(void *pointer);
+mp_int_t mp_obj_get_int(mp_obj_t object);
+mp_obj_t mp_obj_new_bytes(const void *values, size_t length);
 void mp_get_buffer_raise(mp_obj_t object, mp_buffer_info_t *buffer, int flags);
 void mp_raise_ValueError(const char *message);
 mp_obj_t mp_obj_new_int(int value);
@@ -80,7 +98,7 @@ mp_obj_t mpy_init(mp_obj_fun_bc_t *self, size_t count, size_t keys, mp_obj_t *ar
 def made(request, classifier, images):
     """Return a function that gives a package of a small classifier of floats or whole numbers."""
     model = classifier("patches")
-    program = c_program(model, "small", quantize=request.param)
+    program = with_preparation(model, c_program(model, "small", quantize=request.param))
 
     def make(kind):
         return package(kind, model, program, images[1][:3])
@@ -108,7 +126,7 @@ def test_the_self_test_on_a_core(kind, wrong, made, tmp_path):
     files = made(kind).files
     sources = {path.split("/")[-1]: text for path, text in files.items() if "small" in path}
     lines = sources["small_selftest.c"].splitlines()
-    place = next(i for i, line in enumerate(lines) if "int labels[" in line) + 1
+    place = next(i for i, line in enumerate(lines) if "small_labels[" in line) + 1
     labels = [int(word) for word in lines[place].split(",")]
     labels[:wrong] = [(label + 1) % 4 for label in labels[:wrong]]
     lines[place] = ", ".join(map(str, labels))
@@ -172,7 +190,7 @@ def test_a_native_module_compiles(made, tmp_path):
     objects = compile_objects(
         device, find_target("cortex-m0plus"), tmp_path / "build", flags=[f"-I{tmp_path}", "-Wall"]
     )
-    assert len(objects) == 3
+    assert len(objects) == 4
 
 
 @needs_tools
@@ -197,7 +215,9 @@ def test_npm(made, images, tmp_path):
     folder = tmp_path / "small"
     write_package(made("npm"), folder)
     described = json.loads((folder / "package.json").read_text())
-    assert {described["main"], described["types"]} <= {path.name for path in folder.iterdir()}
+    assert set(described["files"]) <= {path.name for path in folder.iterdir()}
+    assert {described["main"], described["types"], "selftest.js"} <= set(described["files"])
+    assert "prepare(" in (folder / "README.md").read_text()
     command = ["node", "selftest.js"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -211,6 +231,99 @@ def test_npm(made, images, tmp_path):
     (folder / "wrong.mjs").write_text(check)
     done = subprocess.run(["node", "wrong.mjs"], cwd=folder, capture_output=True, check=False)
     assert b"RangeError: 5 values; 64 expected" in done.stderr
+
+
+# What an example uses of Arduino.
+ARDUINO = """#pragma once
+#include <stddef.h>
+#include <stdint.h>
+struct Console {
+  void begin(long);
+  operator bool();
+  void print(const char *);
+  void println(int);
+  void println(const char *);
+};
+extern Console Serial;
+void delay(unsigned long);
+"""
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        "g++",
+        "avr-g++ -mmcu=atmega2560",
+        "arm-none-eabi-g++ -mcpu=cortex-m0plus -mthumb",
+        "arm-none-eabi-g++ -mcpu=cortex-m55 -mthumb",
+    ],
+)
+def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
+    command = compiler.split()
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"without {command[0]}")
+    write_package(made("arduino"), tmp_path)
+    (tmp_path / "Arduino.h").write_text(ARDUINO)
+    flags = ["-std=gnu++11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", "-Isrc", "-x", "c++"]
+    for source in sorted([*tmp_path.glob("src/*.c"), *tmp_path.glob("examples/*/*.ino")]):
+        arduino = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
+        made_of = [*command, *flags, *arduino, "-c", str(source), "-o", "made.o"]
+        subprocess.run(made_of, cwd=tmp_path, check=True)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="without nm")
+def test_every_exported_symbol_has_the_prefix(made, tmp_path):
+    files = made("platformio").files
+    for path, text in files.items():
+        if path.startswith(("src/", "include/")):
+            (tmp_path / path.split("/")[-1]).write_text(text)
+    names = []
+    for source in sorted(tmp_path.glob("*.c")):
+        subprocess.run(["cc", "-c", source.name, "-o", "made.o"], cwd=tmp_path, check=True)
+        listed = subprocess.run(
+            ["nm", "-g", "--defined-only", "made.o"], cwd=tmp_path, capture_output=True, text=True
+        )
+        names += [line.split()[-1].lstrip("_") for line in listed.stdout.splitlines()]
+    assert len(names) > 8
+    assert all(name.startswith("small_") for name in names)
+
+
+@pytest.mark.skipif("MPY_DIR" not in os.environ, reason="without MPY_DIR, MicroPython's sources")
+def test_a_native_module_runs(made, tmp_path):
+    write_package(made("micropython"), tmp_path)
+    sources = os.environ["MPY_DIR"]
+    made_of = ["make", f"MPY_DIR={sources}", "ARCH=x64", "CROSS=", f"PYTHON={sys.executable}"]
+    subprocess.run(made_of, cwd=tmp_path, check=True)
+    run = f"{sources}/ports/unix/build-standard/micropython"
+    (tmp_path / "frame.py").write_text(
+        "import small\n"
+        "image = small.prepare(bytes(range(200)) * 3, 20, 15, small.YUYV)\n"
+        "print(len(image), small.names[small.classify(image)] in small.names)\n"
+    )
+    for script, said in (("selftest.py", "differ: 0"), ("frame.py", "64 True")):
+        done = subprocess.run([run, script], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+
+
+def test_manifests_are_valid(made, tmp_path):
+    """What arduino-lint, PlatformIO, Zephyr and the component manager ask for."""
+    lines = made("arduino").files["library.properties"].splitlines()
+    properties = dict(line.split("=", 1) for line in lines if "=" in line)
+    needed = {"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url"}
+    assert needed | {"architectures", "includes"} <= set(properties)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", properties["version"])
+    assert not properties["paragraph"].startswith(properties["sentence"])
+    assert yaml.safe_load(made("zephyr").files["zephyr/module.yml"])["build"]["cmake"] == "."
+    assert yaml.safe_load(made("esp-idf").files["idf_component.yml"])["dependencies"]["idf"]
+    manifest = made("platformio").files["library.json"]
+    assert {"name", "version"} <= set(json.loads(manifest))
+    if find_spec("platformio"):
+        from platformio.package.manifest.parser import LibraryJsonManifestParser
+        from platformio.package.manifest.schema import ManifestSchema
+
+        ManifestSchema().load_manifest(LibraryJsonManifestParser(manifest).as_dict())
 
 
 def test_wrong_arguments(classifier, images):
@@ -231,7 +344,7 @@ def test_the_command(trained, tmp_path, capsys):
     assert "CONFIG_DIGITS=y" in (out / "README.md").read_text()
     for wrong in (
         ["--to", "cargo", "--out", str(out)],
-        ["--to", "npm", "--out", str(out), "--preparation"],
+        ["--to", "onnx", "--out", str(out), "--preparation"],
     ):  # fmt: skip
         assert main(["export", str(trained), *wrong]) == 2
         assert capsys.readouterr().err.startswith("error: --")

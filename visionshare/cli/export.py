@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,7 +53,9 @@ def export(
     preparation: Annotated[
         bool,
         typer.Option(
-            "--preparation", help="Also write C that turns camera frames into images, in integers."
+            "--preparation",
+            help="Add C that makes images of a camera's frames, in integers; packages have it "
+            "wherever it is possible.",
         ),
     ] = False,
     labels: Annotated[
@@ -80,8 +83,8 @@ def export(
 
     if to not in ("c", "onnx", *PACKAGES):
         raise InputError("--to", to, choices(to, ("c", "onnx", *PACKAGES)))
-    if preparation and to != "c":
-        raise InputError("--preparation", "set", "--to c")
+    if preparation and to == "onnx":
+        raise InputError("--preparation", "set", "C or a package")
     if labels not in ("classes", "indices"):
         raise InputError("--labels", labels, choices(labels, ("classes", "indices")))
     if labels != "classes" and to != "onnx":
@@ -93,8 +96,10 @@ def export(
         written = [write_onnx(form.onnx_program(model, identifier_prefix, labels), out, "--out")]
     else:
         model, program = form.c_program(model, identifier_prefix, probabilities)
-        if preparation:
-            program = _with_preparation(model, program)
+        # Packages have it wherever it is possible.
+        with nullcontext() if preparation else suppress(InputError):
+            if preparation or to != "c":
+                program = _with_preparation(model, program)
         if to == "c":
             written = write_program(program, out, "--out")
         else:

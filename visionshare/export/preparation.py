@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.frames import FRAMES, MOST_COLUMNS, gray_of_frame
+from visionshare.datasets.frames import FRAMES, gray_of_frame
 from visionshare.errors import ExportError, InputError
-from visionshare.export.c.preparation import CELLS, whole_preprocessing
+from visionshare.export.c.preparation import CELLS, PREPARATION_BYTES, whole_preprocessing
 from visionshare.export.c.program import CProgram
 from visionshare.export.library_cache import compiled_library
 
@@ -55,8 +55,7 @@ class CompiledPreparation:
         height, stride = frame.shape
         width = stride // FRAMES[kind]
         seen = _Frame(frame.ctypes.data, height, width, stride, list(FRAMES).index(kind))
-        # Sums, sizes, and cells.
-        work = np.empty(4 * MOST_COLUMNS + 64 + CELLS, np.uint8)
+        work = np.empty(PREPARATION_BYTES, np.uint8)
         image = np.empty(self._shape, np.uint8)
         done = self._prepare(
             ctypes.byref(seen),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.classifier import CompactClassifier
+from visionshare.codegen.c_writer import aligned
 from visionshare.codegen.templates import render_file
 from visionshare.datasets.frames import MOST_COLUMNS
 from visionshare.datasets.preprocessing import Preprocessing
@@ -20,6 +21,8 @@ _LARGEST_RASTER = 1024
 _FOLDER = Path(__file__).parent
 #: Pixels of a part that are kept as they are; a larger part becomes smaller first.
 CELLS = 9216
+#: Bytes of the memory that a call writes to: sums, sizes, and cells.
+PREPARATION_BYTES = aligned(4 * MOST_COLUMNS + 11 + CELLS, 4)
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:

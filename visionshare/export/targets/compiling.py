@@ -81,9 +81,15 @@ def compile_objects(
 
 
 def compile_and_link(
-    sources: DeviceSources, target: Target, optimize: str = "speed"
+    sources: DeviceSources,
+    target: Target,
+    optimize: str = "speed",
+    exported: Sequence[str] = (),
 ) -> tuple[bytes, bytes]:
-    """Return a linked classifier, and an object file that holds the size of its work."""
+    """Return a linked classifier, and an object file that holds the size of its work.
+
+    WebAssembly has the ``exported`` functions too.
+    """
     entry = f"{sources.name}_classify"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -102,7 +108,7 @@ def compile_and_link(
         script.write_text(_LINKER_SCRIPT, encoding="ascii")
         link = [f"-Wl,-T,{script}", f"-Wl,-e,{entry}"]
         if target.machine == "wasm":
-            exports = (entry, "__heap_base", "__stack_pointer")
+            exports = (entry, *exported, "__heap_base", "__stack_pointer")
             link = [f"-Wl,--export={symbol}" for symbol in exports]
             link += ["-Wl,--no-entry", "-Wl,--strip-all"]
         linked = folder / "linked"

@@ -188,7 +188,8 @@ def package(
     prepared = [f"{name}_prepare{ending}" for ending in (".c", ".h")] if values["prepared"] else []
     if kind == "npm":
         sources = device_sources(classifier, program)
-        sources = replace(sources, files=sources.files | {p: program.files[p] for p in prepared})
+        more = {path: program.files[path] for path in prepared}
+        sources = replace(sources, files={**sources.files, **more})
         exported = [f"{name}_{part}" for part in ("begin", "row", "end") if prepared]
         module, sizes = compile_and_link(sources, TARGETS["wasm"], exported=exported)
         values["work_bytes"] = symbol_size(sizes, f"{name}_work_size")

@@ -17,7 +17,7 @@ __all__ = ["ExplainedPicture", "explain_picture"]
 
 @dataclass(frozen=True, eq=False)
 class ExplainedPicture:
-    """A picture, and what each feature said of it.
+    """A picture and the contributions of the features.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def explain_picture(
     source: Source,
     max_pixels: int = MAX_PIXELS,
 ) -> ExplainedPicture:
-    """Return what each feature of a picture file said, and where in the picture it responded.
+    """Explain a picture file: what each feature adds to the scores, and where it responded.
 
     Parameters
     ----------

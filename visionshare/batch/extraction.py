@@ -74,7 +74,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an extraction wrote.
+    """The result of an extraction.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ __all__ = ["BatchLimits", "Classified", "classify_files"]
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """How many pictures are classified together.
+    """Limits on how many pictures are classified together.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ _BATCH = 4096
 
 @dataclass(frozen=True)
 class ExitStage:
-    """What is computed before an image may stop.
+    """The features and weights of one stage, after which an image may stop.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PathStep:
-    """The classifier after one round, and what that round was worth.
+    """The classifier after one round, with its errors and cost.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ FAINT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class UnknownRule:
-    """When a picture is refused: fewer known pictures than ``reject`` look as strange.
+    """The rule that refuses a picture: too few known pictures look as unfamiliar.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ _MAX_SIDE = 4096
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How a picture becomes the raster that a classifier takes.
+    """The steps from a picture file to the image that a classifier takes.
 
     The steps are done in the order of the parameters. Without any, a picture is stretched to
     the size that is asked for.

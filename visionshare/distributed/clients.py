@@ -38,7 +38,7 @@ def cluster_client(
     jobs: int = 1,
     timeout: float = 30.0,
 ) -> Iterator[Any]:
-    """Give a client of a cluster, and end what was started for it.
+    """Yield a client of a cluster; stop the processes that were started for it.
 
     Parameters
     ----------

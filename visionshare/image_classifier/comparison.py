@@ -83,7 +83,7 @@ def compare(
     random_state: int = 0,
     **options: Any,
 ) -> Comparison:
-    """Return what classifiers within several budgets do on the same held-out images.
+    """Compare classifiers within several budgets on the same held-out images.
 
     Parameters
     ----------

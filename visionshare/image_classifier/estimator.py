@@ -63,7 +63,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ImageClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of images that chooses features, augmentation and head itself.
+    """A classifier of images that chooses features, augmentation and head by itself.
 
     Layers of templates, on the image or on channels of it, with several augmentations and heads,
     and greedy choices from pools of features are compared on a held-out part of the training

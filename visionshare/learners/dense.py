@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 @dataclass(eq=False, repr=False)
 class DenseClassifier(Classifier):
-    """Ridge regression of the classes on all columns, where one costs as much as all.
+    """Ridge regression on all columns, for features that cost together what one costs.
 
     Columns have variance 1, those of a block together its width to the power of 1/2: thousands of
     columns do not drown a dozen others. The strength is the one whose predictions of examples that

@@ -20,7 +20,7 @@ from visionshare.solvers import Solver, TaskProblem
 
 @dataclass(eq=False, repr=False)
 class MixedNormClassifier(TaskClassifier):
-    """Multinomial regression with ‖W‖_{q,1}, the norm that ShareBoost is compared with.
+    """Multinomial regression with the mixed norm ‖W‖_{q,1}.
 
     Minimizes Σ_i ω_i L(x_i, y_i) + λ Σ_j ‖W_j‖_q over the weights of all columns, with the
     multinomial loss and free intercepts: :class:`GroupFeatureClassifier` with settings that end at

@@ -23,7 +23,7 @@ from visionshare.search import steps_of
 
 @dataclass(eq=False, repr=False)
 class OneAgainstRest(Classifier):
-    """What ShareBoost is compared with: the same search and refit, one class at a time.
+    """One classifier per class against the rest, with ShareBoost's search and refit.
 
     Every class chooses features of its own to be told from the rest; the classifier has all of
     them, so that their number grows with the classes.

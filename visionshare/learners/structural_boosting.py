@@ -74,7 +74,7 @@ class _Boosting(TaskLearner):
 
 @dataclass(eq=False, repr=False)
 class StructuralBoostingClassifier(TaskClassifier, _Boosting):
-    """Boosting of features with a structured penalty: induction, pruning and a stop of its own.
+    """Boosting with a structured penalty, which adds and prunes features and stops by itself.
 
     Minimizes Σ_i L(y_i, W x_i + b) + λ Ω(W). A round finds the candidates whose update lowers a
     bound on the objective most, among those whose gradient exceeds λ in the dual norm, and then

@@ -49,7 +49,7 @@ _MAX_ERROR = 0.4
 
 @dataclass(frozen=True)
 class MeterReading:
-    """What a meter shows: a number, or unknown and why.
+    """The reading of a meter: a number, or unknown with a reason.
 
     Attributes
     ----------

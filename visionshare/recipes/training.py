@@ -39,7 +39,7 @@ from visionshare.recipes.teachers import SELF, check_source
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run left: its folder or URL, the classifier and the figures of ``metrics.json``.
+    """The result of a run: folder or URL, classifier, and the figures of ``metrics.json``.
 
     Examples
     --------

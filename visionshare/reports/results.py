@@ -21,7 +21,7 @@ _NEAR = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What a classifier says of labeled images.
+    """Predictions of a classifier on labeled images.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _DRAWS = 8
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How copies differ from their images.
+    """How random copies of images are made.
 
     A copy is mirrored and shifted, then deformed, all in one resampling; then its colors change,
     and last a square of it is hidden. Where nothing is deformed, nothing is interpolated.

@@ -46,7 +46,7 @@ _SEEN = 512
 
 @dataclass(frozen=True)
 class Preparation:
-    """What becomes of pictures before a classifier sees them, and why.
+    """The proposed size, color and preprocessing of pictures, with reasons.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ _BATCH = 256
 
 
 class OnnxResult(NamedTuple):
-    """What a model gives for images: labels (n,), probabilities (n, k) and scores (n, k).
+    """Outputs of a model: labels (n,), probabilities (n, k) and scores (n, k).
 
     Examples
     --------

@@ -35,7 +35,7 @@ _PLANE = 4
 
 
 class PretrainedNetwork(FeatureFamily):
-    """Mean activations of the channels of a network, at places named.
+    """Mean activations of the channels of a pretrained network.
 
     The network was learned by others, from other pictures; here nothing is learned. Without
     pictures by the thousand, its features tell photographs apart far better than those learned

@@ -28,7 +28,7 @@ _FEW = 3
 
 
 class SourceClassifiers(FeatureFamily):
-    """Each score of given predictors is a feature; what the predictors are does not matter.
+    """The scores of other predictors, of any kind, as features.
 
     Parameters
     ----------

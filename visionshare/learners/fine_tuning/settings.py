@@ -17,7 +17,7 @@ __all__ = ["FineTuning", "Quantization"]
 
 @dataclass(frozen=True)
 class Quantization:
-    """Few bits, and when fine-tuning begins to learn with them.
+    """Bits of templates and weights, and when fine-tuning begins to learn with them.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
 
 
 class Depthwise(Templates):
-    """Templates that see one channel each, as many for every channel.
+    """Templates that each see one channel; every channel gets the same number.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class DeslantLayer(Sheared):
 
 
 class Deslant(Layer):
-    """Rows are moved so that the slant of what an image shows goes: for handwriting.
+    """Removes slant by shearing the rows of an image; for handwriting.
 
     The shear is along the rows, about the center of mass, by the slope of the columns' mean over
     the rows, at most 1. Values are weights: light ink on a dark ground.

@@ -133,7 +133,7 @@ class FeatureLayer(_OfFamily, Fitted):
 
 
 class Features(_OfFamily, Layer):
-    """The features of a family, such as Gaussian masks on templates, or anchors.
+    """A layer that computes the features of any family, such as patch templates or anchors.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def residual_places(layer: Any) -> np.ndarray:
 
 
 class Residual(Layer):
-    """As many templates as channels; what they respond, at least 0, is added to the channels.
+    """Adds the rectified responses of templates, one per channel, to the channels.
 
     Parameters
     ----------

@@ -159,8 +159,12 @@ def test_a_pdf_is_read_page_by_page(font, tmp_path):
     assert texts == ["47 11", "08 15"]
 
 
-def test_the_bundled_reader_is_small_and_has_a_name(capsys):
+def test_bundled_classifiers_are_small_and_have_names(capsys):
     assert main(["models"]) == 0
-    assert capsys.readouterr().out.startswith("reader ")
-    assert bundled_classifiers()["reader"].stat().st_size < 500_000
-    assert load("reader").image_shape == (28, 28)
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(bundled_classifiers())
+    assert {"mnist-10k", "reader"} <= set(listed)
+    for name, file in bundled_classifiers().items():
+        assert file.stat().st_size < 500_000
+        assert file.with_suffix(".md").is_file()
+        assert load(name).image_shape == (28, 28)

@@ -144,6 +144,16 @@ def test_digits_stay_among_digits(pairs, text):
     assert "".join(CLASSES[c] for c in by_neighbors(_probabilities(*pairs), CLASSES)) == text
 
 
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [("lNE", "INE"), ("NlE", "NIE"), ("bIue", "blue"), ("It", "It"), ("l", "l"), ("OIl", "OIl")],
+)
+def test_capitals_stay_among_capitals(read, text):
+    classes = list("INEbuetlO")
+    probabilities = np.eye(len(classes))[[classes.index(c) for c in read]]
+    assert "".join(classes[c] for c in by_neighbors(probabilities, classes)) == text
+
+
 def _boxes(*heights):
     return [Box(0, 0, 10, height) for height in heights]
 

@@ -33,6 +33,28 @@ def same_shape(classes: Sequence[str]) -> np.ndarray:
 
 
 def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Return the labels of a word's characters; digits and capitals stay among their kind."""
+    return _of_one_case(_of_one_kind(probabilities, classes), classes)
+
+
+def _of_one_case(labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Return labels where an l among capitals is an I, and an I among small letters an l."""
+    index = {text: c for c, text in enumerate(classes)}
+    texts = [classes[c] for c in labels]
+    sure = [
+        t for t in texts if t.isalpha() and t not in "Il" and t.upper() not in _CAPITALS_LIKE_SMALL
+    ]
+    if not sure or "I" not in index or "l" not in index:
+        return labels
+    for i, text in enumerate(texts):
+        if text == "l" and all(map(str.isupper, sure)):
+            labels[i] = index["I"]
+        elif text == "I" and i > 0 and all(map(str.islower, sure)):
+            labels[i] = index["l"]
+    return labels
+
+
+def _of_one_kind(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     """Return the labels of a word's characters; digits stay among digits."""
     # Where 0 or O, 1 or I is open, and all other characters of the word are of one kind, it is of
     # that kind too. A word of such characters alone is a number if one of them looks like a

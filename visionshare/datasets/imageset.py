@@ -38,6 +38,8 @@ class ImageSet:
         Images of a group, such as photographs of one object, train together or test together.
     answers : Answers, optional
         What the images show, where that is no class: labels are then numbers of its levels.
+    weights : ndarray of shape (n,), float64, optional
+        What each image counts in learning; all count 1 when omitted.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class ImageSet:
     taught: np.ndarray | None = None
     groups: np.ndarray | None = None
     answers: Answers | None = None
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -79,9 +82,10 @@ class ImageSet:
         taught = None if self.taught is None else self.taught[ids]
         groups = None if self.groups is None else self.groups[ids]
         answers = None if self.answers is None else self.answers.subset(ids)
+        weights = None if self.weights is None else self.weights[ids]
         return replace(
             self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught,
-            groups=groups, answers=answers,
+            groups=groups, answers=answers, weights=weights,
         )  # fmt: skip
 
     @property
@@ -113,9 +117,4 @@ class ImageSet:
         new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
         kept = np.flatnonzero(new_labels[self.labels] >= 0)
         labels = new_labels[self.labels[kept]].astype(np.int64)
-        images = self.images[kept]
-        names = self._names_of(kept)
-        groups = None if self.groups is None else self.groups[kept]
-        return replace(
-            self, images=images, labels=labels, classes=tuple(classes), names=names, groups=groups
-        )
+        return replace(self.subset(kept), labels=labels, classes=tuple(classes))

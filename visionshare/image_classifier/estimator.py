@@ -22,12 +22,11 @@ from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.datasets.intake import Intake
 from visionshare.distributed import cluster_client
 from visionshare.errors import InputError
-from visionshare.files.durable import write_text
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.copies import grouped
-from visionshare.image_classifier.exporting import exported
+from visionshare.image_classifier.exporting import exported, written_recipe
 from visionshare.image_classifier.parameters import (
     checked_settings,
     seed_of,
@@ -51,9 +50,9 @@ from visionshare.learners.examples import (
     checked_table,
     checked_targets,
     classes_and_numbers,
+    example_weights,
 )
 from visionshare.machine.resources import resolve_jobs
-from visionshare.recipes.reading import parse_recipe
 from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
@@ -209,8 +208,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
 
     def fit(
-        self, images: Any, y: Any, *, unlabeled: Any = None, unknown: Any = None, groups: Any = None
-    ) -> ImageClassifier:
+        self, images: Any, y: Any, sample_weight: Any = None, *,
+        unlabeled: Any = None, unknown: Any = None, groups: Any = None,
+    ) -> ImageClassifier:  # fmt: skip
         """Choose and learn a classifier.
 
         Parameters
@@ -219,6 +219,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             (n, H, W), (n, H, W, C), or a sequence of images or paths; see the notes of the class.
         y : array-like of shape (n,)
             Classes: numbers, text or booleans.
+        sample_weight : array-like of shape (n,), optional
+            What each image counts in learning, 0 or more; trials are compared without weights.
         unlabeled : array or sequence, optional
             More images, of which the teacher alone says what they show.
         unknown : array or sequence, optional
@@ -251,7 +253,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
-        training = grouped(replace(training, answers=self._answers), groups)
+        counts = None if sample_weight is None else example_weights(sample_weight, labels)
+        training = grouped(replace(training, answers=self._answers, weights=counts), groups)
         refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
         seed = seed_of(self.random_state)
         training, images, calibrating = refusal.split(training, images, seed)
@@ -468,12 +471,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.recipe_ is None:
             raise InputError("features", self.features, "'auto' or the name of a pool")
-        recipe = parse_recipe(self.recipe_)
-        data = recipe.data.model_copy(update={"source": os.fspath(source)})
-        remark = self.recipe_.splitlines()[0].removeprefix("# ")
-        changed = recipe.model_copy(update={"data": data})
-        write_text(Path(path), toml_text(changed, [remark]))
-        return Path(path)
+        return written_recipe(self.recipe_, Path(path), os.fspath(source))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)

@@ -1,4 +1,4 @@
-"""From a fitted ImageClassifier to C or ONNX."""
+"""From a fitted ImageClassifier to C, ONNX or a recipe."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
+from visionshare.files.durable import write_text
+from visionshare.recipes.reading import parse_recipe
+from visionshare.recipes.writing import toml_text
 
-__all__ = ["exported"]
+__all__ = ["exported", "written_recipe"]
 
 _FORMATS = ("c", "onnx")
 
@@ -48,3 +51,12 @@ def _in_integers(
         given = f"images, for features {type(model.family).name!r}"
         raise InputError("calibrate", given, f"None: they have no integers in {format}")
     return model, options
+
+
+def written_recipe(text: str, path: Path, source: str) -> Path:
+    """Write a recipe with another source of its images; return the file."""
+    recipe = parse_recipe(text)
+    data = recipe.data.model_copy(update={"source": source})
+    remark = text.splitlines()[0].removeprefix("# ")
+    write_text(path, toml_text(recipe.model_copy(update={"data": data}), [remark]))
+    return path

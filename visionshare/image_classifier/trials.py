@@ -254,7 +254,7 @@ class ProposalLearner:
             class_weight=by_number(self.class_weight, images.classes),
             n_jobs=self.n_jobs,
         )
-        learner.fit(columns, images.labels)
+        learner.fit(columns, images.labels, sample_weight=images.weights)
         return learner.to_classifier(family, dict(enumerate(images.classes)))
 
 

@@ -181,12 +181,21 @@ def _taught_copies(
 def joined(parts: Sequence[ImageSet]) -> ImageSet:
     """Return the images of all parts, with what a teacher says where it says something of each."""
     taught = [part.taught for part in parts if part.taught is not None]
+    weights = answers = None
+    if any(part.weights is not None for part in parts):
+        ones = [np.ones(len(part)) if part.weights is None else part.weights for part in parts]
+        weights = np.concatenate(ones)
+    shown = [part.answers for part in parts if part.answers is not None]
+    if len(shown) == len(parts):
+        answers = replace(shown[0], truth=np.concatenate([one.truth for one in shown]))
     return replace(
         parts[0],
         images=np.concatenate([part.images for part in parts]),
         labels=np.concatenate([part.labels for part in parts]),
         names=None,
         taught=np.concatenate(taught) if len(taught) == len(parts) else None,
+        answers=answers,
+        weights=weights,
     )
 
 

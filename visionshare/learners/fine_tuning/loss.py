@@ -19,6 +19,7 @@ class Batch(NamedTuple):
     y: np.ndarray
     taught: np.ndarray | None = None
     n: int | None = None
+    weights: np.ndarray | None = None
 
 
 class TuningLoss:
@@ -35,6 +36,8 @@ class TuningLoss:
     def residual(self, Z: np.ndarray, batch: Batch) -> tuple[float, np.ndarray]:
         """Return the mean loss of scores, and its derivative in them, (k, n)."""
         omega = self._weights(batch.y, batch.n)
+        if batch.weights is not None:
+            omega = omega * batch.weights
         taught = batch.taught
         value, R = self.labels.residual(Z, batch.y, omega)
         if self._smoothing:

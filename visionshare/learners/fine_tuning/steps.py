@@ -83,12 +83,15 @@ class Tuner:
         splits: list[PartSplit],
         class_weights: np.ndarray | None,
         n_jobs: int,
+        counts: list[np.ndarray] | None = None,
     ) -> None:
         self.before = classifier
         self.settings = settings
         self.n_jobs = n_jobs
         self._engine = engine
         self._labels = labels
+        # What the images of each part count.
+        self._counts = counts
         self._splits = splits
         self._n_images = sum(map(len, labels))
         sizes = np.array([len(split.training) for split in splits])
@@ -135,7 +138,8 @@ class Tuner:
         """Return the run's identity: settings, classifier, first images, labels, teacher."""
         settings = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
         digests = self._each(digest, _pieces(self._labels))
-        return array_fingerprint(settings, *self.model.parameters, *digests)
+        counts = self._counts or []
+        return array_fingerprint(settings, *self.model.parameters, *digests, *counts)
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
@@ -217,8 +221,10 @@ class Tuner:
             bounds = self._bounds[:, step : step + 2]
             n = int((bounds[:, 1] - bounds[:, 0]).sum())
             rows = [order[a:b] for order, (a, b) in zip(orders, bounds, strict=True)]
-            labels = zip(self._labels, rows, strict=True)
-            batches = [Batch(y[own], None, n) for y, own in labels]
+            batches = [
+                Batch(y[own], None, n, None if self._counts is None else self._counts[part][own])
+                for part, (y, own) in enumerate(zip(self._labels, rows, strict=True))
+            ]
             # 2) the sum of all parts' gradients
             gradient, before = self._engine.total(
                 batch_gradient, self._engine.data, model, self.model.version, self.model.flat(),

@@ -17,6 +17,7 @@ from visionshare.distributed.sources import current_client
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import History
 from visionshare.learners.class_weights import weights_of_classes
+from visionshare.learners.examples import example_weights
 from visionshare.learners.fine_tuning.parts import (
     ImagePart,
     PartSplit,
@@ -43,6 +44,7 @@ def fine_tune(
     settings: FineTuning | None = None,
     *,
     teacher: Teacher | np.ndarray | None = None,
+    sample_weight: np.ndarray | Sequence[np.ndarray] | None = None,
     n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
@@ -70,6 +72,8 @@ def fine_tune(
         scores of each image join the loss. One that was trained on the very images says little
         more than their labels do; let it see other copies. Or the probabilities of each image,
         the same for all of its copies, in the order of the classifier's classes.
+    sample_weight : ndarray of shape (m,), optional
+        What each image counts in the loss; a list where images are one. All count 1 when omitted.
     n_jobs : int, default 1
         Threads; the classifier does not depend on it.
     checkpoint : path-like, optional
@@ -124,6 +128,7 @@ def fine_tune(
         names = classifier.classes_.tolist()
         class_weights = weights_of_classes(settings.class_weight, trained, names)
     sizes = [len(y) for y in numbers]
+    counts = _mean_of_one(sample_weight, sizes)
     taught: list[Any] = [None] * len(sizes)
     temperature = settings.teacher_temperature
     if isinstance(teacher, np.ndarray):
@@ -132,7 +137,7 @@ def fine_tune(
         taught = [SoftTeacher.of(teacher, classifier.classes_, temperature)] * len(sizes)
     parts = [ImagePart(*part) for part in zip(sources, sizes, taught, strict=True)]
     with thread_limit(n_jobs), _engine(parts, client, n_jobs) as engine:
-        tuner = Tuner(classifier, settings, engine, numbers, splits, class_weights, n_jobs)
+        tuner = Tuner(classifier, settings, engine, numbers, splits, class_weights, n_jobs, counts)
         history = History(Epoch, settings.epochs, checkpoint, tuner.identity, progress=progress)
         return tuner.classifier(history.collect(tuner.epochs(history.records), "fine-tuning"))
 
@@ -149,6 +154,15 @@ def _engine(parts: Sequence[ImagePart], client: Any, n_jobs: int) -> Iterator[En
         yield engine
     finally:
         engine.close()
+
+
+def _mean_of_one(sample_weight: Any, sizes: list[int]) -> list[np.ndarray] | None:
+    """Return the weights of each part's images, whose mean over all parts is 1."""
+    if sample_weight is None:
+        return None
+    parts = sample_weight if isinstance(sample_weight, list) else [sample_weight]
+    omega = example_weights(np.concatenate(parts), np.zeros(sum(sizes)))
+    return np.split(omega / omega.mean(), np.cumsum(sizes)[:-1])
 
 
 def _checked_parts(

@@ -279,7 +279,10 @@ def with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     rows = np.tile(np.arange(n), copies + 1)
     answers = None if training.answers is None else training.answers.subset(rows)
     labels = training.labels[rows]
-    return ImageSet(images, labels, training.classes, training.name, answers=answers)
+    weights = None if training.weights is None else training.weights[rows]
+    return ImageSet(
+        images, labels, training.classes, training.name, answers=answers, weights=weights
+    )
 
 
 def copies_of(

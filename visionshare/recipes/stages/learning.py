@@ -31,9 +31,11 @@ def learn_classifier(
     names: Sequence[str],
     metadata: dict[str, Any] | None = None,
     validation: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
 ) -> CompactClassifier:
     """Return the classifier that a learner finds."""
-    options = {} if validation is None else {"validation": validation}
+    given = {"validation": validation, "sample_weight": sample_weight}
+    options = {name: value for name, value in given.items() if value is not None}
     weights = getattr(learner, "class_weight", None)
     if isinstance(weights, Mapping):
         learner.set_params(class_weight=by_number(weights, names))

@@ -73,5 +73,12 @@ def choose_features(
         learner.set_params(blocks=list(blocks_of(features)))
     with run.clock("learning"):
         return learn_classifier(
-            learner, columns, features, searched.labels, classes, metadata, validation
+            learner,
+            columns,
+            features,
+            searched.labels,
+            classes,
+            metadata,
+            validation,
+            getattr(searched, "weights", None),
         )

@@ -65,13 +65,14 @@ def fine_tuned(
         tuning_bytes(classifier, settings, images.training.images, recipe.fine_tuning.deformed),
         "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)",
     )
-    seen, truth = _seen(run, images, settings)
+    seen, truth, weights = _seen(run, images, settings)
     tuned = fine_tune(
         classifier,
         seen,
         truth,
         settings,
         teacher=teacher,
+        sample_weight=weights,
         n_jobs=run.jobs,
         client=run.client,
         checkpoint=run.work / "epochs",
@@ -79,11 +80,12 @@ def fine_tuned(
     return check_flash(recipe, tuned)
 
 
-def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[Any, Any]:
-    """Return the images of the epochs and their classes: of all, or of each part where some are."""
+def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[Any, Any, Any]:
+    """Return the images of the epochs, classes and weights: of all, or lists of those of parts."""
     names = np.asarray(images.training.classes)
     is_deformed = run.recipe.fine_tuning.deformed
     parts: list[Any]
+    weights: Any = None
     if images.stored is not None:
         groups = images.stored.grouped(_parts(run, settings))
         parts = [StoredImages(group, _threads(run)) for group in groups]
@@ -97,11 +99,13 @@ def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[An
         rows = [slice(first, last) for first, last in bounds]
         parts = [pictures[part] for part in rows]
         truth = [labels[part] for part in rows]
+        if images.training.weights is not None:
+            weights = [images.training.weights[: len(pictures)][part] for part in rows]
     if is_deformed:
         parts = [_Copies.of(run, part, number) for number, part in enumerate(parts)]
     if not run.in_partitions:
-        return parts[0], truth[0]
-    return parts, truth
+        return parts[0], truth[0], None if weights is None else weights[0]
+    return parts, truth, weights
 
 
 def _threads(run: TrainingRun) -> int:

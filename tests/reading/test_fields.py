@@ -163,7 +163,7 @@ def test_bundled_classifiers_are_small_and_have_names(capsys):
     assert main(["models"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == sorted(bundled_classifiers())
-    assert {"mnist-10k", "reader"} <= set(listed)
+    assert {"mnist-10k", "mnist-4k", "reader"} <= set(listed)
     for name, file in bundled_classifiers().items():
         assert file.stat().st_size < 500_000
         assert file.with_suffix(".md").is_file()

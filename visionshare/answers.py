@@ -14,10 +14,10 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.scores import softmax
 
-__all__ = ["FEW_LEVELS", "Answers", "ValueRule", "checked_period", "checked_values"]
+__all__ = ["Answers", "ValueRule", "checked_period", "checked_values"]
 
-# Levels at most, and where flash is limited; and examples for each at least.
-_MOST_LEVELS, FEW_LEVELS, _PER_LEVEL = 64, 24, 3
+# Levels at most, and examples for each at least.
+_MOST_LEVELS, _PER_LEVEL = 64, 3
 # A value is between two levels; what is learned reaches so many levels farther, to either side.
 _SPREAD, _SHARE = 2, 0.5
 # Of arcs that are wider fractions of a period, chords say too little.
@@ -49,12 +49,13 @@ class ValueRule:
     period: float | None = None
 
     @staticmethod
-    def of(values: np.ndarray, period: float | None = None, most: int = _MOST_LEVELS) -> ValueRule:
+    def of(values: np.ndarray, period: float | None = None, argument: str = "y") -> ValueRule:
         """Return levels that lie close where values do, half of them spread evenly."""
         distinct, counts = np.unique(values, return_counts=True)
         if len(distinct) < 2:
-            raise InputError("y", f"the value {distinct[0]:g} alone", "two different values")
-        n_levels = int(np.clip(len(values) // _PER_LEVEL, 2, most))
+            given = f"the value {distinct[0]:g} alone"
+            raise InputError(argument, given, "two different values or more")
+        n_levels = int(np.clip(len(values) // _PER_LEVEL, 2, _MOST_LEVELS))
         if len(distinct) > n_levels:
             ranks = (np.cumsum(counts) - counts[0]) / (len(values) - counts[0])
             heights = (distinct - distinct[0]) / (distinct[-1] - distinct[0])
@@ -147,19 +148,34 @@ class ValueRule:
             for t in temperature * _TEMPERATURES
         ]
         each, temperature = min(found, key=lambda pair: float(pair[0].mean()))
-        center = np.median(truth)
-        if self.period is not None:
-            center = self.said(self.table(truth).mean(axis=0, keepdims=True))[0]
-        each /= max(float(np.abs(self.errors(center, truth)).mean()), np.finfo(np.float64).tiny)
+        constant = float(np.abs(self.errors(self._center(truth), truth)).mean())
+        each /= max(constant, np.finfo(np.float64).tiny)
         return float(temperature), float(each.mean()), each
 
     def score(self, said: np.ndarray, truth: Any) -> float:
         """Return R²: the share of the values' squared distances that is explained."""
         values = checked_values(truth, self.period)
-        center = self.said(self.table(values).mean(axis=0, keepdims=True))
-        total = np.square(self.errors(center if self.period else values.mean(), values)).sum()
+        center = values.mean() if self.period is None else self._center(values)
+        total = np.square(self.errors(center, values)).sum()
         left = np.square(self.errors(said, values)).sum()
         return float(1 - left / total) if total > 0 else float(left == 0)
+
+    def mean_errors(
+        self, said: np.ndarray, truth: np.ndarray, n_draws: int = 1000
+    ) -> tuple[float, tuple[float, float], float]:
+        """Return the mean absolute error, its 95 % interval (bootstrap), and that of a constant."""
+        off = np.abs(self.errors(said, truth))
+        rng = np.random.default_rng(0)
+        means = [off[rng.integers(0, len(off), len(off))].mean() for _ in range(n_draws)]
+        low, high = np.percentile(means, [2.5, 97.5])
+        constant = np.abs(self.errors(self._center(truth), truth)).mean()
+        return float(off.mean()), (float(low), float(high)), float(constant)
+
+    def _center(self, truth: np.ndarray) -> np.ndarray:
+        """Return the median; around a period the direction of the mean."""
+        if self.period is None:
+            return np.asarray(np.median(truth))
+        return self.said(self.table(truth).mean(axis=0, keepdims=True))
 
     def to_values(self) -> dict[str, Any]:
         """Return plain values that a file holds."""
@@ -183,6 +199,10 @@ class Answers:
     def subset(self, ids: np.ndarray | slice | Sequence[int]) -> Answers:
         """Return those of some images."""
         return Answers(self.truth[ids], self.rule)
+
+    def joined(self, others: Sequence[Answers]) -> Answers:
+        """Return these and, after them, others of the same rule."""
+        return Answers(np.concatenate([self.truth, *(one.truth for one in others)]), self.rule)
 
     def table(self) -> np.ndarray:
         """Return the probabilities of the classes that are learned, (n, k)."""

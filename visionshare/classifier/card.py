@@ -87,6 +87,13 @@ def model_card(
                 f"{n_images:,} images."
             )
         accuracy = round(1 - errors / n_test, 6) if data else None
+    if "test_mean_absolute_error" in figures:
+        low, high = figures["test_interval"]
+        evaluation = (
+            f"{figures['test_mean_absolute_error']:.4g} mean absolute error on {n_test:,} test "
+            f"images (95 % interval {low:.4g} to {high:.4g}); always answering the median: "
+            f"{figures['test_constant_error']:.4g}."
+        )
     # 3) Its classes and its images.
     n_more = max(0, len(classifier.classes) - _NAMED)
     calibration = f"at temperature {classifier.temperature:.3g}"

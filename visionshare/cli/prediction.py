@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
 _CSV_HEADER = "image,class,probability"
+_VALUE_HEADER = "image,value"
 # What files of each kind begin with.
-_BEGINS = {".csv": _CSV_HEADER, ".jsonl": '{"image": '}
+_BEGINS = {".csv": "image,", ".jsonl": '{"image": '}
 _SOME_SKIPPED = 1
 _ALL_SKIPPED = 2
 
@@ -75,6 +76,8 @@ def predict(
 
     Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
 
+    A classifier of values (train --target) says the value of each.
+
     A classifier that was trained with --reject calls pictures of no class "unknown"; the number is
     then the share of known pictures that look as strange.
 
@@ -105,7 +108,10 @@ def predict(
         model = replace(model, preprocessing=Preprocessing())
     if threshold is not None:
         model = _with_threshold(model, threshold)
-    table = _Table(model, min(top, len(model.classes_)))
+    if model.answer is not None and top > 1:
+        raise InputError("--top", top, "1 of a classifier that says values")
+    kind = _Table if model.answer is None else _ValueTable
+    table = kind(model, min(top, len(model.classes_)))
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
     if threshold is not None or top > 1:
         identity += f" {threshold} {top}"
@@ -218,6 +224,7 @@ class _Table:
     def __init__(self, model: CompactClassifier, top: int) -> None:
         self.classes = model.classes_.tolist()
         self.rule = model.unknown
+        self.answer: Any = model.answer
         self.top = top
 
     @property
@@ -270,6 +277,31 @@ class _Table:
                 record["top"] = [[label, round(p, 6)] for label, p in row.likeliest]
             lines.append(json.dumps(record) + "\n")
         return "".join(lines)
+
+
+class _ValueTable(_Table):
+    """Rows of values."""
+
+    @property
+    def header(self) -> str:
+        return _VALUE_HEADER + "\n"
+
+    def _values(self, rows: Iterable[_Row]) -> Iterator[tuple[str, float]]:
+        for row in rows:
+            yield row.path, float(f"{self.answer.said(row.probabilities[None])[0]:.6g}")
+
+    def text(self, rows: Iterable[_Row]) -> str:
+        return "".join(f"{portable(path)}\t{value:g}\n" for path, value in self._values(rows))
+
+    def csv(self, rows: Iterable[_Row]) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([cell(path), value] for path, value in self._values(rows))
+        return text.getvalue()
+
+    def json(self, rows: Iterable[_Row]) -> str:
+        records = ({"image": path, "value": value} for path, value in self._values(rows))
+        return "".join(json.dumps(record) + "\n" for record in records)
 
 
 def prepare(

@@ -82,6 +82,19 @@ class OwnPictureOptions:
             'a pattern of file names whose bracket is the group: "(.*)_[0-9]+".',
         ),
     ] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Learn values instead of classes: the column of a table (.csv, .jsonl).",
+        ),
+    ] = None
+    periodic: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PERIOD", help="Values that differ by it are the same: 360 for degrees."
+        ),
+    ] = None
     reject: Annotated[
         float | None,
         typer.Option(
@@ -202,6 +215,8 @@ def train(
     Example: visionshare train photos/ --recipe photos --size 48 --balanced --skip-broken
 
     Example: visionshare train photos/ --from out/photos
+
+    Example: visionshare train dials.csv --target value
 
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
@@ -358,7 +373,14 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
     for note in figures.get("notes", []):
         say(f"note         {note}")
         notices_told(note)
-    if figures["test_error_rate"] is None:
+    if "test_mean_absolute_error" in figures:
+        low, high = figures["test_interval"]
+        mean = figures["test_mean_absolute_error"]
+        say(
+            f"test error   {mean:.4g} mean absolute error (95 % interval {low:.4g} to {high:.4g}); "
+            f"{figures['test_constant_error']:.4g} of always answering the median"
+        )
+    elif figures["test_error_rate"] is None:
         say("test error   none: there are no test pictures")
     else:
         errors = figures["test_errors"]

@@ -132,7 +132,7 @@ def search_recipe(
                 n_refit = len(training) + len(images.test)
                 settings = replace(settings, n_refit=n_refit)
             kept = KeptTrials(folder / _TRIALS, training)
-            if network is not None:
+            if network is not None and training.answers is None:
                 transfer = _transfer(run, images, network)
                 settings = replace(settings, transfer=transfer)
             choice = choose(learner, budget, settings, images.validation, kept)

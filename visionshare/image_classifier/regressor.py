@@ -13,13 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visionshare.answers import FEW_LEVELS, Answers, ValueRule, checked_period, checked_values
+from visionshare.answers import Answers, ValueRule, checked_period, checked_values
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation
 from visionshare.datasets.image_kinds import as_array
 from visionshare.errors import InputError
 from visionshare.generators import FeatureFamily
-from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.estimator import ImageClassifier
 from visionshare.image_classifier.exporting import exported
 from visionshare.image_classifier.trials import table
@@ -117,8 +116,7 @@ class ImageRegressor(RegressorMixin, BaseEstimator):
         period = checked_period(self.period)
         values = checked_values(y, period)
         check_length(values, len(as_array(images)))
-        flash = Budget.of(self.budget).flash
-        rule = ValueRule.of(values, period, **({} if flash is None else {"most": FEW_LEVELS}))
+        rule = ValueRule.of(values, period)
         parameters = self.get_params(deep=False)
         del parameters["period"]
         inner = _LevelClassifier(Answers(values, rule), **parameters, pretrained=False)

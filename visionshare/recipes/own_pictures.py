@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from visionshare.answers import checked_period
 from visionshare.class_labels import class_names, quoted
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.catalog import list_datasets, uses_folder
@@ -20,6 +21,7 @@ from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.labels import TRAIN
 from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.readers.tables import Target
 from visionshare.datasets.shards import opened_partition, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.bundled import bundled
@@ -48,6 +50,8 @@ class PictureOptions:
     reject: float | None = None
     unknown: Path | None = None
     groups: str | None = None
+    target: str | None = None
+    periodic: float | None = None
     refit: bool | None = None
 
 
@@ -58,6 +62,19 @@ class OwnPictures:
     recipe: Recipe
     reasons: tuple[str, ...]
     base: str
+
+
+def _target(options: PictureOptions) -> Target | None:
+    """Return the column of values that a user names, checked."""
+    checked_period(options.periodic, "--periodic")
+    if options.target is None:
+        if options.periodic is not None:
+            raise InputError("--periodic", options.periodic, "beside --target COLUMN")
+        return None
+    for option in ("reject", "balanced"):
+        if getattr(options, option):
+            raise InputError(f"--{option}", getattr(options, option), "classes, not --target")
+    return Target(options.target, options.periodic)
 
 
 def names_pictures(name: str) -> bool:
@@ -93,8 +110,10 @@ def recipe_for_pictures(
     if options.recipe is not None:
         load_recipe(options.recipe)
     if names_storage(source):
+        if options.target is not None:
+            raise InputError("--target", options.target, "pictures of this machine")
         return _recipe_for_storage(source, options, settings, jobs)
-    pictures = find_pictures(source)
+    pictures = find_pictures(source, _target(options))
     if len(pictures.classes) < 2:
         given = pictures.classes[0] if pictures.classes else "none"
         raise DataError(f"{source}: one class ({given}); a classifier needs two at least")
@@ -234,6 +253,8 @@ def _changes(
     data |= {"skip_broken": options.skip_broken, "test_fraction": options.test_fraction}
     if options.groups is not None:
         data["groups"] = options.groups
+    if options.target is not None:
+        data |= {"target": options.target, "period": options.periodic}
     changes: dict[str, Any] = {"name": _name_of(source), "data": data}
     changes["description"] = f"{base.name} on {pictures.name}"
     if made is not None:
@@ -241,7 +262,8 @@ def _changes(
         changes["preprocessing"] = made.preprocessing.to_values()
     else:
         data |= {"mode": None}
-    if base.deformations is not None and (made is None or made.mode == "gray"):
+    turns = made is None or made.mode == "gray" or options.target is not None
+    if base.deformations is not None and turns:
         # A mirrored letter is another one; what gray pictures show may be letters.
         changes["deformations"] = {"flip": 0.0}
     if options.reject is not None:
@@ -267,7 +289,11 @@ def _changes(
 def _reasons(
     pictures: PictureSet, made: Preparation | None, options: PictureOptions
 ) -> tuple[str, ...]:
-    parts = f"{len(pictures)} pictures of {len(pictures.classes)} classes"
+    shown = f"of {len(pictures.classes)} classes"
+    if pictures.answers is not None:
+        low, high = pictures.answers.truth.min(), pictures.answers.truth.max()
+        shown = f"with {options.target} from {low:g} to {high:g}"
+    parts = f"{len(pictures)} pictures {shown}"
     prepared = () if made is None else made.reasons
     balanced = ("balanced: each class has the same weight",) if options.balanced else ()
     return (parts, *prepared, *balanced)

@@ -44,6 +44,8 @@ class DataPart(Section):
     test_fraction: float | None = Field(default=None, ge=0, lt=1)
     skip_broken: bool = False
     groups: str | None = Field(default=None, min_length=1)
+    target: str | None = Field(default=None, min_length=1)
+    period: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     def check(self) -> None:
         """Check that a size has both sides."""
@@ -270,6 +272,17 @@ class Recipe(Section):
                 "teacher: not with deformations.copies above 0; fine_tuning.deformed = true "
                 "makes copies"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _values_are_no_classes(self) -> Recipe:
+        if self.data.target is None:
+            if self.data.period is not None:
+                raise ValueError("data.period: needs data.target, the column of values")
+            return self
+        for name in ("teacher", "early_exit", "unknown"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name}: not with data.target: values are no classes")
         return self
 
     @model_validator(mode="after")

@@ -188,7 +188,7 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
     starts = read_starts(recipe)
     measured, images = _learned(run, prepared, start=starts and starts.tested)
     with run.clock("evaluation"):
-        if len(images.test):
+        if len(images.test) and images.test.answers is None:
             measured = with_test_errors(measured, images.test, jobs)
         evaluation = evaluate(measured, images.test, jobs)
     # 2) learn again from all pictures
@@ -228,8 +228,14 @@ def _learned(
         classifier = learn_members(run, images, family)
     else:
         classifier = learned_on(run, start, images)
+    answers = images.training.answers
+    if answers is not None:
+        classifier = replace(classifier, classes=answers.rule.classes, answer=answers.rule)
     if recipe.temperature is not None:
         classifier = replace(classifier, temperature=recipe.temperature)
+    elif answers is not None and recipe.fine_tuning is not None and recipe.quantization is None:
+        # The probabilities that were learned are not those of the nearest levels.
+        classifier = replace(classifier, temperature=1.0)
     if recipe.early_exit is not None:
         with run.clock("early exit"):
             classifier = with_exits(run, classifier, images)

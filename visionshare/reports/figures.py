@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
-from visionshare.reports.results import Results, calibration
+from visionshare.reports.results import Results, ValueResults, calibration
 
 __all__ = [
     "calibration_curve",
@@ -140,6 +140,31 @@ def error_by_cost(classifier: CompactClassifier) -> Axes:
     axis.set_xticks(shown, [f"{tick:,.0f}" for tick in shown])
     axis.minorticks_off()
     return axis
+
+
+@_as_svg
+def values_plot(values: ValueResults) -> Axes:
+    """Return the values that are said against the true ones."""
+    axis = _curve_axes("true value", "predicted value")
+    ends = [min(values.truth.min(), values.said.min()), max(values.truth.max(), values.said.max())]
+    axis.plot(ends, ends, color=_GRAY, lw=1, ls="--")
+    axis.plot(*_some(values.truth, values.said), color=_BLUE, ls="", marker=".", ms=4, alpha=0.6)
+    return axis
+
+
+@_as_svg
+def residuals_plot(values: ValueResults) -> Axes:
+    """Return by how much values are too large, against the true ones."""
+    axis = _curve_axes("true value", "predicted − true")
+    axis.axhline(0, color=_GRAY, lw=1, ls="--")
+    axis.plot(*_some(values.truth, values.errors), color=_RED, ls="", marker=".", ms=4, alpha=0.6)
+    return axis
+
+
+def _some(x: np.ndarray, y: np.ndarray, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return some of many points."""
+    step = -(-len(x) // most)
+    return x[::step], y[::step]
 
 
 @_as_svg

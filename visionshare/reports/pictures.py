@@ -10,7 +10,7 @@ from visionshare.classifier import CompactClassifier, explain
 from visionshare.generators.pictures import Sample, Tile
 from visionshare.reports.encoding import png_source, thumbnail_source
 from visionshare.reports.overlays import overlay_picture
-from visionshare.reports.results import Results
+from visionshare.reports.results import Results, ValueResults
 
 # Features of an explained image, and the longer side of its picture.
 _FEATURES = 6
@@ -29,6 +29,22 @@ def misclassified(results: Results, n: int = 100) -> list[dict[str, Any]]:
     return [
         {"source": thumbnail_source(results.images[i]), **_described(results, i)}
         for i in results.mistakes[:n].tolist()
+    ]
+
+
+def worst_values(values: ValueResults, n: int = 40) -> list[dict[str, Any]]:
+    """Return the images whose values are off most, the worst first."""
+    if values.images.ndim < 3:
+        return []
+    worst = np.argsort(-np.abs(values.errors), kind="stable")[:n].tolist()
+    return [
+        {
+            "source": thumbnail_source(values.images[i]),
+            "name": f"image {i}" if values.names is None else values.names[i],
+            "true": f"{values.truth[i]:.4g}",
+            "said": f"{values.said[i]:.4g}",
+        }
+        for i in worst
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
-from visionshare.reports.results import Results
+from visionshare.reports.results import Results, ValueResults
 
 _ORIGINS = {
     "given": "The data set's own test split.",
@@ -29,6 +29,10 @@ _REFIT = (
     " All that is said of them is that of this run. Then the classifier that is written was "
     "learned again, with the same settings, from all {:,} images, these among them."
 )
+_VALUES = (
+    "Its classes are levels; the value of an image is their mean, by their probabilities. The test "
+    "images did not train the classifier that was measured."
+)
 _NO_TEST = (
     "No test figure: every image trained the classifier, and an error on images that were trained "
     "on says little about others. Give test images, or let some be held out."
@@ -44,6 +48,7 @@ def write_report(
     settings: Mapping[str, Any],
     examples: np.ndarray | None = None,
     measured: CompactClassifier | None = None,
+    values: ValueResults | None = None,
 ) -> None:
     """Write the report of a classifier on labeled images.
 
@@ -62,6 +67,8 @@ def write_report(
         Images that show what templates respond to, where there are no results.
     measured : CompactClassifier, optional
         Whose results these are, where the classifier learned again from the test images.
+    values : ValueResults, optional
+        What a classifier of values says, in place of results.
 
     Examples
     --------
@@ -83,7 +90,10 @@ def write_report(
     from visionshare.reports.pictures import family_pictures
 
     tested = results is not None and len(results) > 0
-    if results is not None and tested:
+    if values is not None:
+        pictures = family_pictures(classifier, values.images)
+        test = None
+    elif results is not None and tested:
         pictures = family_pictures(classifier, results.images)
         test = _tested(measured or classifier, results)
         if "refit_images" in metrics:
@@ -107,13 +117,31 @@ def write_report(
         pictures=pictures,
         weights=Markup(weights_by_class(classifier)),
         test=test,
-        no_test=_NO_TEST,
+        no_test=_NO_TEST if values is None else _VALUES,
+        values=None if values is None else _of_values(values, metrics),
         preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
         settings=_flat(settings),
     )
     # A setting may name a file whose name is no text.
     write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
+
+
+def _of_values(values: ValueResults, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that the page says of values."""
+    from markupsafe import Markup
+
+    from visionshare.reports import figures
+    from visionshare.reports.pictures import worst_values
+
+    return {
+        "n": len(values.truth),
+        "mean": metrics["test_mean_absolute_error"],
+        "interval": metrics["test_interval"],
+        "constant": metrics["test_constant_error"],
+        "plots": [Markup(figures.values_plot(values)), Markup(figures.residuals_plot(values))],
+        "worst": worst_values(values),
+    }
 
 
 def _curves(classifier: CompactClassifier) -> list[str]:

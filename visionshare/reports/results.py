@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.answers import ValueRule
 from visionshare.class_labels import class_names, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
@@ -180,6 +181,22 @@ class Results:
     def name_of(self, image: int) -> str:
         """Return the name of an image's file, or its number from 0."""
         return f"image {image}" if self.names is None else self.names[image]
+
+
+@dataclass(frozen=True, eq=False)
+class ValueResults:
+    """What a classifier of values says of images, and the truth."""
+
+    images: np.ndarray
+    truth: np.ndarray
+    said: np.ndarray
+    rule: ValueRule
+    names: tuple[str, ...] | None = None
+
+    @property
+    def errors(self) -> np.ndarray:
+        """By how much each value is too large."""
+        return self.rule.errors(self.said, self.truth)
 
 
 def is_near_majority(errors: int, n: int, majority_error: float) -> bool:

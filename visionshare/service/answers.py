@@ -27,7 +27,8 @@ class Prediction(BaseModel):
 
     A classifier with an exit rule says at which stage it stopped, from 1; one that refuses pictures
     of no class says the share of ``known`` pictures that look as strange, which is the probability
-    of a refused one. ``raster`` is the preprocessed image where it is asked for.
+    of a refused one. One that says values says the ``value``, and the likeliest level.
+    ``raster`` is the preprocessed image where it is asked for.
     """
 
     label: str
@@ -36,6 +37,7 @@ class Prediction(BaseModel):
     macs: int
     stage: int | None = None
     known: float | None = None
+    value: float | None = None
     raster: list[Any] | None = None
 
 
@@ -89,7 +91,10 @@ class Served:
             stages = (stops + 1).tolist()
             macs = self.early.costs[stops].tolist()
         best = np.argmax(scores, axis=1).tolist()
-        rows = self.classifier.probabilities(scores).tolist()
+        found = self.classifier.probabilities(scores)
+        rows = found.tolist()
+        rule_of_values = self.classifier.answer
+        values = None if rule_of_values is None else rule_of_values.said(found).tolist()
         rule = self.classifier.unknown
         known = None if rule is None else self.classifier.known(as_rasters(images), scores).tolist()
         answers = []
@@ -109,6 +114,7 @@ class Served:
                     macs=macs[i],
                     stage=stages[i],
                     known=None if share is None else _finite(share),
+                    value=None if values is None else _finite(values[i]),
                 )
             )
         return answers

@@ -119,7 +119,7 @@ def split_pictures(
     notes += _notes_of_copies(labels, copies, training)
     tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
     untested = list(compress(pictures.classes, ~tested))
-    if testing.any() and untested:
+    if testing.any() and untested and pictures.answers is None:
         notes.append(
             f"{_count(len(untested), 'class has', 'classes have')} no test picture: "
             f"{', '.join(untested[:5])}"
@@ -137,6 +137,8 @@ def split_pictures(
     def part(images: np.ndarray, mask: np.ndarray) -> ImageSet:
         chosen_names = tuple(compress(names, mask))
         made = ImageSet(images, labels[mask], pictures.classes, pictures.name, chosen_names)
+        if pictures.answers is not None:
+            made = replace(made, answers=pictures.answers.subset(read.numbers[mask]))
         return made if together is None else replace(made, groups=groups[mask])
 
     return SplitImages(

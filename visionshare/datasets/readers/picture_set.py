@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from visionshare.answers import Answers
 from visionshare.datasets.readers.labels import TEST, VALIDATION
 
 # Encoded pictures that wait for a thread, at most.
@@ -40,6 +41,8 @@ class PictureSet:
     values: tuple[float, float] | None = None
     # The arrays that hold the pictures, and their names.
     blocks: tuple[tuple[str, np.ndarray], ...] = ()
+    # What they show, where that is no class.
+    answers: Answers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

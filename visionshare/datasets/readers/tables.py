@@ -6,15 +6,18 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
+import numpy as np
+
+from visionshare.answers import Answers, ValueRule, checked_values
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.readers.class_folders import folder_pictures
-from visionshare.datasets.readers.labels import ROLE_WORDS, classes_of, role_of, roles_of
+from visionshare.datasets.readers.labels import ROLE_WORDS, TEST, classes_of, role_of, roles_of
 from visionshare.datasets.readers.picture_set import Content, PictureSet
 from visionshare.errors import DataError
 
@@ -39,15 +42,38 @@ def has_table(path: Path) -> bool:
     return path.suffix.lower() in _TABLES if path.is_file() else _table_in(path) is not None
 
 
-def table_pictures(path: Path) -> PictureSet:
+class Target(NamedTuple):
+    """The column of a table that holds values, and their period, if they have one."""
+
+    column: str
+    period: float | None = None
+
+    def answers(self, cells: Sequence[str], trains: np.ndarray, table: Path) -> Answers:
+        """Return the values of the cells; their levels are those of the training pictures."""
+        values = np.empty(len(cells))
+        for i, cell in enumerate(cells):
+            try:
+                values[i] = float(cell)
+            except ValueError:
+                values[i] = np.nan
+            if not np.isfinite(values[i]):
+                given = f"{table}: {self.column} {cell[:40]!r}"
+                raise DataError(f"{given}; accepted: finite numbers, 1.5 for example")
+        values = checked_values(values, self.period)
+        return Answers(values, ValueRule.of(values[trains], self.period, f"column {self.column}"))
+
+
+def table_pictures(path: Path, target: Target | None = None) -> PictureSet:
     """Return the pictures of a table of paths and labels, or of the table in a folder."""
     if path.is_file():
-        return _pictures_of(path)
+        return _pictures_of(path, target)
     table = _table_in(path)
     assert table is not None
     try:
-        found = _pictures_of(table)
+        found = _pictures_of(table, target)
     except DataError as error:
+        if target is not None:
+            raise
         # A table of something else lies beside folders of classes.
         try:
             return folder_pictures(path)
@@ -66,12 +92,13 @@ def _table_in(folder: Path) -> Path | None:
     return tables[0] if len(tables) == 1 else None
 
 
-def _pictures_of(table: Path) -> PictureSet:
+def _pictures_of(table: Path, target: Target | None = None) -> PictureSet:
     # A CSV file (commas, semicolons or tabs) has the columns ``path`` and ``label``, or others of
     # common names, and may have ``split``; without a header, its first two columns are path and
     # label. In JSON lines these are keys. Paths are relative to the table, and lead to files in
     # its folder or below.
     root = table.resolve().parent
+    columns = _LABELS if target is None else (target.column.lower(),)
     read = _json_rows if table.suffix.lower() in _JSON_LINES else _csv_rows
     paths: list[str] = []
     names: list[str] = []
@@ -91,11 +118,12 @@ def _pictures_of(table: Path) -> PictureSet:
                     raise DataError(f"{table}: more than {_MAX_EMPTY} empty rows")
                 continue
             name = _cell(where, row, _PATHS)
-            label = _cell(where, row, _LABELS)
+            label = _cell(where, row, columns)
             split = _cell(where, row, _SPLITS)
             if not name or not label:
                 has = ", ".join(list(row)[:10])
-                raise DataError(f"{where}: no {'label' if name else 'path'}; it has {has}")
+                missing = "label" if target is None else target.column
+                raise DataError(f"{where}: no {missing if name else 'path'}; it has {has}")
             if name not in known:
                 known[name] = _inside(root, name, where)
             path = known[name]
@@ -112,12 +140,20 @@ def _pictures_of(table: Path) -> PictureSet:
             given.append(role)
     if not paths:
         raise DataError(f"{table}: no rows")
-    classes, labels = classes_of(names, given, str(table))
+    roles = roles_of(given, str(table))
+    answers = None
+    if target is None:
+        classes, labels = classes_of(names, given, str(table))
+    else:
+        trains = np.ones(len(names), bool) if roles is None else roles != TEST
+        answers = target.answers(names, trains, table)
+        classes = tuple(map(str, answers.rule.levels))
+        labels = answers.rule.numbers(answers.truth)
 
     def contents() -> Iterator[Content]:
         return (Content(path, path) for path in paths)
 
-    return PictureSet(table.stem, classes, labels, roles_of(given, str(table)), contents)
+    return PictureSet(table.stem, classes, labels, roles, contents, answers=answers)
 
 
 def table_column(path: Path, name: str) -> list[str] | None:
@@ -190,7 +226,9 @@ def _cell(where: str, row: dict[str, Any], names: tuple[str, ...]) -> str:
     if name is None or (row[name] is None and names == _SPLITS):
         return ""
     value = row[name]
-    if not isinstance(value, (str, int)):
+    # Labels are no fractions, values may be.
+    is_known = names in (_PATHS, _LABELS, _SPLITS)
+    if not isinstance(value, (str, int) if is_known else (str, int, float)):
         raise DataError(f"{where}: {name} {json.dumps(value)[:40]}, not text or a whole number")
     return str(value).strip()
 

@@ -22,12 +22,26 @@ class Evaluation:
     error_rate: float | None
     early_exit: ExitFigures | None
     refused: int | None = None
+    values: ValueErrors | None = None
+
+
+@dataclass(frozen=True)
+class ValueErrors:
+    """How far values are off on test images: the mean, its 95 % interval, that of a constant."""
+
+    mean: float
+    interval: tuple[float, float]
+    constant: float
 
 
 def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Evaluation:
     """Return how good a classifier is on test images."""
     if len(test) == 0:
         return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
+    if test.answers is not None:
+        said = classifier.predict(test.images, jobs)
+        values = test.answers.rule.mean_errors(said, test.answers.truth)
+        return Evaluation(said, None, None, None, values=ValueErrors(*values))
     truth = np.asarray(test.classes)[test.labels]
     # Refused pictures are counted apart: the error is that of the classes.
     refused = None

@@ -23,6 +23,7 @@ from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitIma
 from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.readers.tables import Target
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import DataError, RecipeError
@@ -93,7 +94,8 @@ def load_split(
     # Arrays stay as they are unless the recipe says what they become.
     mode = data.mode if "mode" in data.model_fields_set else None
     if data.source not in list_datasets() and data.cut is None and data.fonts is None:
-        pictures = find_pictures(data.source)
+        target = None if data.target is None else Target(data.target, data.period)
+        pictures = find_pictures(data.source, target)
         if size is None and pictures.kind == "files":
             size = common_size(pictures)
         together = None
@@ -110,7 +112,7 @@ def load_split(
             validates=validates,
             together=together,
         )
-    for name in ("test_fraction", "skip_broken", "groups"):
+    for name in ("test_fraction", "skip_broken", "groups", "target"):
         if getattr(data, name):
             raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
     cut = None if data.cut is None else data.cut.build()
@@ -237,7 +239,8 @@ def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
     """Return what to say of classes that have far fewer images than others."""
     counts = np.bincount(training.labels, minlength=len(training.classes))
     is_balanced = getattr(recipe.learner, "class_weight", None) is not None
-    if is_balanced or recipe.data.source in list_datasets():
+    has_classes = training.answers is None
+    if is_balanced or recipe.data.source in list_datasets() or not has_classes:
         return []
     if counts.max() < _UNEQUAL * max(1, counts.min()):
         return []

@@ -46,7 +46,12 @@ def figures_of(
         "nbytes": classifier.nbytes,
         **_used(run),
     }
-    if len(images.test):
+    values = evaluation.values
+    if values is not None:
+        figures["test_mean_absolute_error"] = values.mean
+        figures["test_interval"] = list(values.interval)
+        figures["test_constant_error"] = values.constant
+    elif len(images.test):
         counts = np.bincount(images.test.labels)
         figures["majority_class"] = images.test.classes[int(counts.argmax())]
         figures["majority_error"] = 1 - float(counts.max()) / len(images.test)
@@ -128,11 +133,15 @@ def _write_report(
     images: RunImages,
     figures: dict[str, Any],
 ) -> None:
-    from visionshare.reports import Results, write_report
+    from visionshare.reports import Results, ValueResults, write_report
 
     test = images.test
     results = None
-    if len(test):
+    values = None
+    if len(test) and test.answers is not None:
+        said = measured.predict(test.images, run.jobs)
+        values = ValueResults(test.images, test.answers.truth, said, test.answers.rule, test.names)
+    elif len(test):
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)
         results = Results.of(measured, as_rasters(test.images), truth, run.jobs, *described)
@@ -144,4 +153,5 @@ def _write_report(
         settings=dict(as_settings(run.recipe)),
         examples=images.originals,
         measured=measured,
+        values=values,
     )

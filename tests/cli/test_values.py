@@ -1,0 +1,111 @@
+"""Values from a table to predictions: train --target, its report, predict."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from visionshare import load
+from visionshare.cli.main import main
+from visionshare.service.answers import Served
+
+
+def _write(folder, values, column="Height"):
+    """Write pictures of bars, and a table of their heights."""
+    rng = np.random.default_rng(0)
+    with open(folder / "bars.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["path", column])
+        for i, value in enumerate(values):
+            picture = rng.integers(0, 40, (16, 16), np.uint8)
+            height = float(value) if str(value).replace(".", "").isdigit() else 3.0
+            picture[16 - round(height) :] += 180
+            Image.fromarray(picture).save(folder / f"{i:03}.png")
+            table.writerow([f"{i:03}.png", value])
+    return folder / "bars.csv"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bars")
+    values = np.random.default_rng(1).integers(1, 15, 150) * 1.0
+    table = _write(folder, values)
+    out = folder / "out"
+    assert main(["train", str(table), "--target", "height", "--time", "4", "--budget", "30000",
+                 "--out", str(out), "--quiet", "--jobs", "1"]) == 0  # fmt: skip
+    return folder, values, out
+
+
+def test_the_mean_absolute_error_is_far_below_that_of_the_median(trained):
+    _, _, out = trained
+    figures = json.loads((out / "metrics.json").read_text())
+    low, high = figures["test_interval"]
+    assert low <= figures["test_mean_absolute_error"] <= high
+    assert figures["test_mean_absolute_error"] < 0.5 * figures["test_constant_error"]
+    assert figures["test_errors"] is None
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "Worst pictures" in report
+    assert "predicted − true" in report
+    assert "mean absolute error" in report
+    assert "mean absolute error" in (out / "classifier.md").read_text(encoding="utf-8")
+
+
+def test_predict_writes_values(trained, capsys, tmp_path):
+    folder, values, out = trained
+    model = str(out / "classifier.safetensors")
+    pictures = [str(folder / f"{i:03}.png") for i in range(8)]
+    capsys.readouterr()
+    assert main(["predict", model, *pictures]) == 0
+    said = [float(line.split("\t")[1]) for line in capsys.readouterr().out.splitlines()]
+    assert np.abs(np.array(said) - values[:8]).mean() < 2
+    expected = load(model).predict(pictures)
+    np.testing.assert_allclose(said, expected, rtol=1e-4)
+    assert main(["predict", model, *pictures, "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose([record["value"] for record in records], expected, rtol=1e-5)
+    table = tmp_path / "said.csv"
+    assert main(["predict", model, *pictures, "--out", str(table)]) == 0
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(row["value"]) for row in rows], expected, rtol=1e-5)
+    assert main(["predict", model, *pictures, "--top", "2"]) != 0
+    assert "--top" in capsys.readouterr().err
+
+
+def test_the_service_says_the_value(trained):
+    folder, _, out = trained
+    model = load(out / "classifier.safetensors")
+    raster = model.rasters([str(folder / "000.png")])
+    answer = Served(model).classify(raster)[0]
+    assert answer.value == pytest.approx(model.predict(raster)[0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([1, 2, 3, "tall"], ["--target", "height"], "'tall'"),
+        ([1, 2, 3, ""], ["--target", "height"], "no height"),
+        ([1, 2, 3, "nan"], ["--target", "height"], "finite numbers"),
+        ([4, 4, 4, 4], ["--target", "height"], "two different values"),
+        ([1, 2, 3, 4], ["--target", "weight"], "no weight; it has path, height"),
+        ([1, 2, 3, 4], ["--target", "height", "--periodic", "0"], "--periodic"),
+        ([1, 2, 3, 4], ["--periodic", "360"], "beside --target"),
+        ([1, 2, 3, 4], ["--target", "height", "--reject", "0.01"], "--reject"),
+        ([1, 2, 3, 4], ["--target", "height", "--teacher", "self"], "teacher"),
+    ],
+)
+def test_what_is_no_value_ends_before_work(tmp_path, capsys, values, options, message):
+    table = _write(tmp_path, values, "height")
+    assert main(["train", str(table), "--out", str(tmp_path / "out"), *options]) != 0
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_classes_has_no_values(tmp_path, capsys):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.new("L", (8, 8)).save(tmp_path / name / "0.png")
+    assert main(["train", str(tmp_path), "--target", "value"]) != 0
+    assert "from a table" in capsys.readouterr().err

@@ -67,6 +67,7 @@ class CompiledClassifier:
             self.image_shape, self._dtype, self.work_bytes, len(self.classes_), program.score
         )
         self._temperature = classifier.temperature
+        self._answer = classifier.answer
 
     def decision_function(self, images: np.ndarray) -> np.ndarray:
         """Return scores (n, k), float32, computed by the C.
@@ -116,7 +117,9 @@ class CompiledClassifier:
         return pixels
 
     def predict(self, images: np.ndarray) -> np.ndarray:
-        """Return the class of each image."""
+        """Return the class of each image, or its value."""
+        if self._answer is not None:
+            return self._answer.said(self.predict_proba(images))
         return predict_labels(self.classes_, self.decision_function(images))
 
     def predict_proba(self, images: np.ndarray) -> np.ndarray:

@@ -233,8 +233,9 @@ def _files(
     }
     rule = classifier.unknown
     values["known"] = known_source(classifier, values, values["score_scale"] or 1.0)
+    values["value"] = _value_source(classifier, values)
     values["reject"] = None if rule is None else rule.reject
-    values["math"] = values["math"] or rule is not None
+    values["math"] = values["math"] or rule is not None or bool(values["value"])
     templates = {
         f"{name}.h": "header.h.j2",
         f"{name}.c": source,
@@ -242,6 +243,17 @@ def _files(
         "Makefile": "Makefile.j2",
     }
     return {file: render_file(_FOLDER / template, values) for file, template in templates.items()}
+
+
+def _value_source(classifier: CompactClassifier, values: dict[str, Any]) -> str:
+    """Return the function ``NAME_value``; nothing where the classifier says classes."""
+    rule = classifier.answer
+    if rule is None:
+        return ""
+    turns = rule.classes * (2 * np.pi / (rule.period or 1))
+    tables = {"levels": rule.classes, "sines": np.sin(turns), "cosines": np.cos(turns)}
+    made = {name: table.astype(np.float32) for name, table in tables.items()}
+    return render_file(_FOLDER / "value.c.j2", {**values, **made, "period": rule.period})
 
 
 def batch_source(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.answers import ValueRule
 from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.onnx_graph import Graph, require_onnx
@@ -67,7 +68,8 @@ def onnx_program(
     own type: texts, booleans, or numbers as wide as they are; ``probabilities`` (n, k), the softmax
     of scores / temperature; and ``scores`` (n, k), both float32. Of a classifier that refuses
     pictures of no class, ``label`` may be its label for these, and ``known`` (n,) is the share of
-    known pictures that look as strange.
+    known pictures that look as strange. One that says values has the output ``value`` (n,), and its
+    classes are levels.
 
     Parameters
     ----------
@@ -142,6 +144,34 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
         number = graph.constant(np.int64(len(classifier.classes)))
         best = graph.node("Where", refused, number, best)
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
+    if classifier.answer is not None:
+        _add_value(classifier.answer, graph)
+
+
+def _add_value(rule: ValueRule, graph: Graph) -> None:
+    """Add the output ``value`` (n,): the mean of levels, by their probabilities."""
+
+    def constant(number: float) -> str:
+        return graph.constant(np.float32(number))
+
+    def mean(levels: np.ndarray, **named: str) -> str:
+        return graph.node("MatMul", "probabilities", graph.constant(np.float32(levels)), **named)
+
+    if rule.period is None:
+        mean(rule.classes, name="value")
+        return
+    # The angle of a sine and a cosine, by the half of it: there is no operator of two arguments.
+    angles = rule.classes * (2 * np.pi / rule.period)
+    sine, cosine = mean(np.sin(angles)), mean(np.cos(angles))
+    squares = [graph.node("Mul", part, part) for part in (sine, cosine)]
+    length = graph.node("Sqrt", graph.node("Add", *squares))
+    more = graph.node("Add", graph.node("Add", length, cosine), constant(1e-30))
+    near = graph.node("Atan", graph.node("Div", sine, more))
+    far = graph.node("Atan", graph.node("Div", graph.node("Sub", length, cosine), sine))
+    half = graph.node("Where", graph.node("Less", cosine, constant(0)), far, near)
+    value = graph.node("Mul", half, constant(rule.period / np.pi))
+    later = graph.node("Add", value, constant(rule.period))
+    graph.node("Where", graph.node("Less", value, constant(0)), later, value, name="value")
 
 
 def _serialized(
@@ -157,7 +187,8 @@ def _serialized(
         return onnx.helper.make_tensor_value_info(name, kind, ["batch", *shape])
 
     k = len(classifier.classes)
-    known = [] if classifier.unknown is None else [described("known", types.FLOAT)]
+    others = {"known": classifier.unknown, "value": classifier.answer}
+    more = [described(name, types.FLOAT) for name, rule in others.items() if rule is not None]
     pixel = types.UINT8 if graph.bytes else types.FLOAT
     onnx_graph = onnx.helper.make_graph(
         graph.nodes,
@@ -167,7 +198,7 @@ def _serialized(
             described("label", onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)),
             described("probabilities", types.FLOAT, k),
             described("scores", types.FLOAT, k),
-            *known,
+            *more,
         ],
         graph.constants,
     )

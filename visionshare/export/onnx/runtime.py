@@ -16,7 +16,7 @@ _BATCH = 256
 
 
 class OnnxResult(NamedTuple):
-    """Outputs of a model: labels (n,), probabilities (n, k) and scores (n, k).
+    """Outputs of a model: labels (n,), probabilities (n, k), scores (n, k) and values (n,).
 
     Examples
     --------
@@ -28,6 +28,7 @@ class OnnxResult(NamedTuple):
     labels: np.ndarray
     probabilities: np.ndarray
     scores: np.ndarray
+    value: np.ndarray | None = None
 
 
 def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> OnnxResult:
@@ -70,7 +71,9 @@ def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> Onnx
         session = onnxruntime.InferenceSession(
             program.content, options, providers=["CPUExecutionProvider"]
         )
-        batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
+        given = {output.name for output in session.get_outputs()}
+        names = ["label", "probabilities", "scores", *({"value"} & given)]
+        batches = [session.run(names, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
     return OnnxResult(*(np.concatenate(part) for part in zip(*batches, strict=True)))

@@ -74,6 +74,12 @@ def test_predict_writes_values(trained, capsys, tmp_path):
     assert "--top" in capsys.readouterr().err
 
 
+def test_values_are_not_learned_on(trained, capsys):
+    folder, _, out = trained
+    assert main(["train", str(folder), "--from", str(out), "--out", str(folder / "on")]) != 0
+    assert "a classifier of classes" in capsys.readouterr().err
+
+
 def test_the_service_says_the_value(trained):
     folder, _, out = trained
     model = load(out / "classifier.safetensors")

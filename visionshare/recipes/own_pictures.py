@@ -166,6 +166,9 @@ def recipe_from(source: str, start: str, options: PictureOptions) -> OwnPictures
     values = before.metadata.get("recipe")
     if not isinstance(values, Mapping):
         raise InputError("--from", start, "a classifier that `visionshare train` wrote")
+    if before.answer is not None:
+        accepted = "a classifier of classes: values are learned from the start"
+        raise InputError("--from", start, accepted)
     # 1) the pictures
     if names_storage(source):
         raise InputError("--from", start, "nothing beside pictures in storage")

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from visionshare.answers import ValueRule, checked_period, checked_values, rule_from_values
+from visionshare.answers import (
+    LabelRule,
+    ValueRule,
+    checked_period,
+    checked_values,
+    rule_from_values,
+)
 from visionshare.errors import InputError
 
 
@@ -75,3 +81,19 @@ def test_what_is_no_value_is_refused():
     for wrong in ({"kind": "value"}, {"kind": "mood", "levels": [1], "period": None}, 3):
         with pytest.raises(InputError, match="answer"):
             rule_from_values(wrong)
+
+
+def test_thresholds_have_the_largest_f1():
+    rule = LabelRule(("a", "b"), (0.5, 0.5))
+    scores = np.array([[2.0, -1.0], [1.0, -2.0], [-1.0, -3.0], [-2.0, -4.0]])
+    truth = np.array([[1, 1], [1, 1], [0, 1], [0, 0]], bool)
+    fitted = rule.fitted(scores, truth)
+    np.testing.assert_array_equal(fitted.has(fitted.probabilities(scores, 1.0)), truth)
+    assert rule.judged(scores, 1.0, truth)[1] == 0
+    assert rule_from_values(fitted.to_values()) == fitted
+
+
+def test_the_rarest_label_stratifies():
+    rule = LabelRule(("a", "b"), (0.5, 0.5))
+    truth = np.array([[1, 0], [1, 1], [1, 0], [0, 0]], bool)
+    assert rule.numbers(truth).tolist() == [0, 1, 0, 2]

@@ -80,6 +80,12 @@ def test_values_are_not_learned_on(trained, capsys):
     assert "a classifier of classes" in capsys.readouterr().err
 
 
+def test_evaluate_takes_classes(trained, capsys):
+    folder, _, out = trained
+    assert main(["evaluate", str(out / "classifier.safetensors"), str(folder)]) != 0
+    assert "a classifier of classes" in capsys.readouterr().err
+
+
 def test_the_service_says_the_value(trained):
     folder, _, out = trained
     model = load(out / "classifier.safetensors")

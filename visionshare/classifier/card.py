@@ -94,6 +94,12 @@ def model_card(
             f"images (95 % interval {low:.4g} to {high:.4g}); always answering the median: "
             f"{figures['test_constant_error']:.4g}."
         )
+    if "test_labels" in figures:
+        mean = 100 * figures["test_mean_average_precision"]
+        n_labels = len(figures["test_labels"])
+        evaluation = (
+            f"{mean:.1f} % mean average precision of {n_labels} labels on {n_test:,} images."
+        )
     # 3) Its classes and its images.
     n_more = max(0, len(classifier.classes) - _NAMED)
     calibration = f"at temperature {classifier.temperature:.3g}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.answers import ValueRule
+from visionshare.answers import Rule
 from visionshare.class_labels import accuracy, checked_classes
 from visionshare.classifier.card import model_card
 from visionshare.classifier.checks import check_family, check_weights
@@ -74,8 +74,8 @@ class CompactClassifier:
         omitted, the features see arrays of ``image_shape`` as they are.
     unknown : UnknownRule, optional
         When a picture is refused, see :func:`visionshare.classifier.learn_unknown_rule`.
-    answer : ValueRule, optional
-        How the value of a picture follows from the probabilities of its classes, which are levels.
+    answer : ValueRule or LabelRule, optional
+        How the value of a picture, or its several labels, follow from probabilities of classes.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class CompactClassifier:
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     values: TrainingValues | None = None
     unknown: UnknownRule | None = None
-    answer: ValueRule | None = None
+    answer: Rule | None = None
 
     def __post_init__(self) -> None:
         metadata = dict(self.metadata or {})
@@ -318,7 +318,7 @@ class CompactClassifier:
         """Return the class of each image; see :meth:`decision_function` for what is accepted.
 
         A classifier with a rule for unknown pictures gives those that it refuses the rule's label;
-        one with an answer gives values.
+        one with an answer gives values, or several labels as a text: "cat;dog".
         """
         if self.answer is not None:
             return self.answer.said(self.predict_proba(images, n_jobs))
@@ -358,13 +358,17 @@ class CompactClassifier:
         return self.probabilities(self.decision_function(images, n_jobs))
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
-        """Return the fraction of the images whose class is predicted; of values R²."""
+        """Return the fraction of the images whose class is predicted; of values R²,
+        of several labels that of images with all of them right.
+        """
         if self.answer is not None:
             return self.answer.score(self.predict(images, n_jobs), y)
         return accuracy(y, self.predict(images, n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k)."""
+        if self.answer is not None:
+            return self.answer.probabilities(scores, self.temperature)
         return softmax(scores, self.temperature)
 
     def at(self, t: int) -> CompactClassifier:

@@ -87,6 +87,9 @@ def evaluate(
             check_not_inputs(option, [Path(out)], [classifier, dataset])
     threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
+    if model.answer is not None:
+        accepted = "a classifier of classes; `visionshare train` measures values and several labels"
+        raise InputError("CLASSIFIER", str(classifier), accepted)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
     images = labeled_images(model, dataset, data, split)

@@ -76,7 +76,8 @@ def predict(
 
     Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
 
-    A classifier of values (train --target) says the value of each.
+    A classifier of values (train --target) says the value of each; one of several labels (train
+    --labels) all labels that reach their thresholds.
 
     A classifier that was trained with --reject calls pictures of no class "unknown"; the number is
     then the share of known pictures that look as strange.
@@ -109,8 +110,8 @@ def predict(
     if threshold is not None:
         model = _with_threshold(model, threshold)
     if model.answer is not None and top > 1:
-        raise InputError("--top", top, "1 of a classifier that says values")
-    kind = _Table if model.answer is None else _ValueTable
+        raise InputError("--top", top, "1 of a classifier that says values or several labels")
+    kind = _table_of(model)
     table = kind(model, min(top, len(model.classes_)))
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
     if threshold is not None or top > 1:
@@ -275,6 +276,45 @@ class _Table:
                 record["known"] = float(f"{row.known:.3g}")
             if self.top > 1:
                 record["top"] = [[label, round(p, 6)] for label, p in row.likeliest]
+            lines.append(json.dumps(record) + "\n")
+        return "".join(lines)
+
+
+def _table_of(model: CompactClassifier) -> type[_Table]:
+    """Return the kind of rows that a classifier has."""
+    from visionshare.answers import LabelRule
+
+    if model.answer is None:
+        return _Table
+    return _LabelTable if isinstance(model.answer, LabelRule) else _ValueTable
+
+
+class _LabelTable(_Table):
+    """Rows of several labels, each with its probability."""
+
+    @property
+    def header(self) -> str:
+        return "image,labels\n"
+
+    def rows(self, part: Classified) -> Iterator[_Row]:
+        for row in super().rows(part):
+            has = self.answer.has(row.probabilities).nonzero()[0].tolist()
+            labels = [(self.classes[i], float(row.probabilities[i])) for i in has]
+            yield row._replace(likeliest=labels)
+
+    def csv(self, rows: Iterable[_Row]) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for row in rows:
+            writer.writerow([cell(row.path), cell(";".join(label for label, _ in row.likeliest))])
+        return text.getvalue()
+
+    def json(self, rows: Iterable[_Row]) -> str:
+        lines = []
+        for row in rows:
+            by_label = dict(zip(self.classes, row.probabilities.round(6).tolist(), strict=True))
+            labels = [label for label, _ in row.likeliest]
+            record = {"image": row.path, "labels": labels, "probabilities": by_label}
             lines.append(json.dumps(record) + "\n")
         return "".join(lines)
 

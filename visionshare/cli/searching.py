@@ -122,6 +122,10 @@ def _say_choice(found: SearchedRecipe) -> None:
         needs = "visionshare[pretrained] has to be installed where the classifier is used"
         say(f"needs        {needs}; --pretrained off or a --budget finds one that needs nothing")
     if choice.is_honest:
+        if found.recipe.data.labels is not None:
+            precision = f"{100 * (1 - choice.error):.2f} % mean average precision"
+            say(f"because      highest confidence on validation images ({precision})")
+            return
         if found.recipe.data.target is not None:
             error = f"{100 * choice.error:.2f} % of that of always answering the median"
             say(f"because      lowest mean absolute error on validation images: {error}")

@@ -89,6 +89,14 @@ class OwnPictureOptions:
             help="Learn values instead of classes: the column of a table (.csv, .jsonl).",
         ),
     ] = None
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN[,COLUMN…]",
+            help='Learn several labels of a picture: a column of "cat;dog", or one of 0 and 1 for '
+            "each label.",
+        ),
+    ] = None
     periodic: Annotated[
         float | None,
         typer.Option(
@@ -380,6 +388,14 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
             f"test error   {mean:.4g} mean absolute error (95 % interval {low:.4g} to {high:.4g}); "
             f"{figures['test_constant_error']:.4g} of always answering the median"
         )
+    elif "test_labels" in figures:
+        rows = figures["test_labels"]
+        mean = 100 * figures["test_mean_average_precision"]
+        say(f"test         {mean:.1f} % mean average precision of {len(rows)} labels")
+        for row in rows:
+            shares = [row["precision"], row["recall"]]
+            percents = ["–" if share is None else f"{100 * share:.1f} %" for share in shares]
+            say(f"  {row['label']}: precision {percents[0]}, recall {percents[1]}")
     elif figures["test_error_rate"] is None:
         say("test error   none: there are no test pictures")
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from visionshare.answers import LabelRule
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
 from visionshare.generators.pretrained.network import kept_activations
@@ -95,7 +96,10 @@ def choose(
     if budget.flash is not None:
         _check_whole(settings, training.images)
     learner = replace(learner, max_flash=budget.flash)
-    if learner.teacher is not None:
+    has_labels = training.answers is not None and isinstance(training.answers.rule, LabelRule)
+    if has_labels and budget.flash is not None:
+        raise InputError("budget", "flash", "no flash for several labels")
+    if learner.teacher is not None or has_labels:
         # What is chosen from pools has a loss of labels alone.
         settings = replace(settings, n_greedy=0)
     # A teacher of the same kinds is learned when the kind is known: trials learn without it.
@@ -127,6 +131,9 @@ def choose(
         return Choice(best, state.done, learner, 0, is_honest, _majority(held_out), transfer.base)
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
+    if has_labels and not has_structure:
+        accepted = "more: no layers, which could learn several labels, keep within it"
+        raise InputError("budget", str(budget), accepted)
     if learner.teacher is not None and not has_structure:
         accepted = "None: no layers, which could be taught, keep within the budget and the images"
         raise InputError("teacher", learner.teacher.source, accepted)
@@ -147,7 +154,7 @@ def choose(
         (calibrated,) = calibrating.run([best.proposal], epochs)
         if not isinstance(calibrated, Trial):
             raise calibrated
-        best = replace(best, temperature=calibrated.temperature)
+        best = replace(best, temperature=calibrated.temperature, rule=calibrated.rule)
     return Choice(best, state.done, learner, epochs, is_honest, _majority(held_out))
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.answers import LabelRule
 from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.datasets.readers.registry import find_pictures
 from visionshare.errors import DataError, InputError, RecipeError
@@ -247,6 +248,8 @@ def _recipe(base: Recipe, choice: Choice, budget: Budget) -> Recipe:
     # Of training images it would be too low by far; whole numbers have scales of their own.
     if choice.is_honest and proposal.bits is None:
         changes["temperature"] = max(round(choice.best.temperature, 4), 1e-4)
+    if isinstance(choice.best.rule, LabelRule) and choice.is_honest:
+        changes["thresholds"] = [round(t, 4) for t in choice.best.rule.thresholds]
     recipe = choice.recipe
     if isinstance(proposal.features, Greedy):
         # From all images other features may be chosen, which cost more: the last rounds are left.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.answers import LabelRule, Rule
 from visionshare.batch.mapping import Mapper, itself, map_here
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.datasets import ImageSet, Preprocessing
@@ -61,6 +62,8 @@ class Trial:
     seconds : float
     choosing : float
         Of these, those of the choice of features: it takes as long for any number of epochs.
+    rule : ValueRule or LabelRule, optional
+        What held-out images say of the answers of a classifier without classes.
     """
 
     proposal: Proposal
@@ -72,6 +75,7 @@ class Trial:
     epochs: int = 0
     seconds: float = 0.0
     choosing: float = 0.0
+    rule: Rule | None = None
 
     @property
     def doubt(self) -> float:
@@ -356,10 +360,15 @@ class Trials:
         scores = classifier.decision_function(self.held_out.images, self.learner.n_jobs)
         truth = self.held_out.labels.astype(np.int64)
         error = float(np.mean(np.argmax(scores, axis=1) != truth))
-        temperature, doubts = doubts_of(scores, truth)
         answers = self.held_out.answers
+        if answers is not None and isinstance(answers.rule, LabelRule):
+            temperature = 1.0
+        else:
+            temperature, doubts = doubts_of(scores, truth)
         if answers is not None:
             temperature, error, doubts = answers.rule.judged(scores, temperature, answers.truth)
+            rule = answers.rule.fitted(scores, answers.truth)
+            return Trial(proposal, error, doubts, temperature, classifier, rule=rule)
         return Trial(proposal, error, doubts, temperature, classifier)
 
     def _read(self, proposal: Proposal, epochs: int) -> Learned | None:

@@ -21,7 +21,7 @@ from visionshare.losses.separable import (
     make_task_loss,
 )
 from visionshare.losses.smoothed import Smoothed
-from visionshare.losses.soft_targets import SoftTargets
+from visionshare.losses.soft_targets import SeveralTargets, SoftTargets
 
 __all__ = [
     "TASK_LOSSES",
@@ -34,6 +34,7 @@ __all__ = [
     "Loss",
     "MulticlassLogistic",
     "Multinomial",
+    "SeveralTargets",
     "Smoothed",
     "SoftTargets",
     "Squared",

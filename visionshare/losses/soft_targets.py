@@ -5,8 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from visionshare.errors import InputError
+
+
+class SeveralTargets:
+    """L(z, p) = Σ_c log(1 + e^{z_c}) − p_c z_c: each class alone is there with its probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, R = SeveralTargets().residual(np.zeros((2, 1)), np.array([[1.0], [0.0]]), np.ones(1))
+    >>> round(value, 3), R.tolist()
+    (1.386, [[-0.5], [0.5]])
+    """
+
+    def residual(self, Z: np.ndarray, P: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return Σ_i ω_i L(z_i, p_i) and its derivative in the scores, (k, n)."""
+        losses = np.sum(np.logaddexp(0, Z) - P * Z, axis=0, dtype=np.float64)
+        R = (expit(Z) - P) * omega.astype(Z.dtype)
+        return float(np.dot(losses, omega)), R
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.labels import TRAIN
 from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.readers.registry import find_pictures
-from visionshare.datasets.readers.tables import Target
+from visionshare.datasets.readers.targets import Target, target_of
 from visionshare.datasets.shards import opened_partition, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.files.bundled import bundled
@@ -52,6 +52,15 @@ class PictureOptions:
     groups: str | None = None
     target: str | None = None
     periodic: float | None = None
+    labels: str | None = None
+
+    @property
+    def label_columns(self) -> list[str] | None:
+        """The columns of several labels."""
+        if self.labels is None:
+            return None
+        return [name.strip() for name in self.labels.split(",") if name.strip()]
+
     refit: bool | None = None
 
 
@@ -65,16 +74,18 @@ class OwnPictures:
 
 
 def _target(options: PictureOptions) -> Target | None:
-    """Return the column of values that a user names, checked."""
+    """Return the columns of values or of several labels that a user names, checked."""
     checked_period(options.periodic, "--periodic")
-    if options.target is None:
-        if options.periodic is not None:
-            raise InputError("--periodic", options.periodic, "beside --target COLUMN")
-        return None
-    for option in ("reject", "balanced"):
-        if getattr(options, option):
-            raise InputError(f"--{option}", getattr(options, option), "classes, not --target")
-    return Target(options.target, options.periodic)
+    if options.target is None and options.periodic is not None:
+        raise InputError("--periodic", options.periodic, "beside --target COLUMN")
+    labels = options.label_columns
+    asked = [name for name in ("target", "labels") if getattr(options, name) is not None]
+    for option in ("reject", "balanced", *asked[1:]):
+        if asked and getattr(options, option):
+            raise InputError(f"--{option}", getattr(options, option), f"not beside --{asked[0]}")
+    if labels == []:
+        raise InputError("--labels", options.labels, "a column, or several with commas between")
+    return target_of(options.target, options.periodic, labels)
 
 
 def names_pictures(name: str) -> bool:
@@ -110,8 +121,8 @@ def recipe_for_pictures(
     if options.recipe is not None:
         load_recipe(options.recipe)
     if names_storage(source):
-        if options.target is not None:
-            raise InputError("--target", options.target, "pictures of this machine")
+        if _target(options) is not None:
+            raise InputError("--target, --labels", source, "pictures of this machine")
         return _recipe_for_storage(source, options, settings, jobs)
     pictures = find_pictures(source, _target(options))
     if len(pictures.classes) < 2:
@@ -167,7 +178,7 @@ def recipe_from(source: str, start: str, options: PictureOptions) -> OwnPictures
     if not isinstance(values, Mapping):
         raise InputError("--from", start, "a classifier that `visionshare train` wrote")
     if before.answer is not None:
-        accepted = "a classifier of classes: values are learned from the start"
+        accepted = "a classifier of classes: values and several labels are learned from the start"
         raise InputError("--from", start, accepted)
     # 1) the pictures
     if names_storage(source):
@@ -258,6 +269,8 @@ def _changes(
         data["groups"] = options.groups
     if options.target is not None:
         data |= {"target": options.target, "period": options.periodic}
+    if options.labels is not None:
+        data["labels"] = options.label_columns
     changes: dict[str, Any] = {"name": _name_of(source), "data": data}
     changes["description"] = f"{base.name} on {pictures.name}"
     if made is not None:
@@ -293,7 +306,9 @@ def _reasons(
     pictures: PictureSet, made: Preparation | None, options: PictureOptions
 ) -> tuple[str, ...]:
     shown = f"of {len(pictures.classes)} classes"
-    if pictures.answers is not None:
+    if pictures.answers is not None and options.labels is not None:
+        shown = f"with any of {len(pictures.answers.rule.classes)} labels"
+    elif pictures.answers is not None:
         low, high = pictures.answers.truth.min(), pictures.answers.truth.max()
         shown = f"with {options.target} from {low:g} to {high:g}"
     parts = f"{len(pictures)} pictures {shown}"

@@ -18,7 +18,7 @@ from visionshare.recipes.sections import Section, section_of
 # What a search chooses.
 _SEARCHED = frozenset(
     {
-        "members", "temperature", "features", "draws", "deformations", "fine_tuning",
+        "members", "temperature", "thresholds", "features", "draws", "deformations", "fine_tuning",
         "quantization", "early_exit",
     }
 )  # fmt: skip
@@ -46,6 +46,7 @@ class DataPart(Section):
     groups: str | None = Field(default=None, min_length=1)
     target: str | None = Field(default=None, min_length=1)
     period: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    labels: list[str] | None = Field(default=None, min_length=1)
 
     def check(self) -> None:
         """Check that a size has both sides."""
@@ -178,8 +179,9 @@ class Recipe(Section):
     scores are the mean of theirs. ``temperature``: what scores are divided by before they become
     probabilities, as held-out images ask for; fitted by the stages when omitted. ``refit``: once
     the test error is known, the classifier is learned again from test pictures too. ``start``: the
-    folder or file of a classifier that keeps its structure and learns on. The sections that
-    configure other objects have their models from :func:`recipe_model`. ``search``: `visionshare
+    folder or file of a classifier that keeps its structure and learns on. ``thresholds``: of the
+    probabilities of several labels, in their order; 1/2 when omitted. The sections that configure
+    other objects have their models from :func:`recipe_model`. ``search``: `visionshare
     train` chooses features, layers and augmentation instead.
 
     Examples
@@ -195,6 +197,7 @@ class Recipe(Section):
     seed: int = Field(default=0, ge=0)
     members: int = Field(default=1, ge=1, le=100)
     temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    thresholds: list[float] | None = None
     refit: bool = False
     start: str | None = Field(default=None, min_length=1)
     data: DataPart
@@ -276,13 +279,17 @@ class Recipe(Section):
 
     @model_validator(mode="after")
     def _values_are_no_classes(self) -> Recipe:
-        if self.data.target is None:
-            if self.data.period is not None:
-                raise ValueError("data.period: needs data.target, the column of values")
+        data = self.data
+        if data.target is None and data.period is not None:
+            raise ValueError("data.period: needs data.target, the column of values")
+        if data.target is None and data.labels is None:
             return self
+        if data.target is not None and data.labels is not None:
+            raise ValueError("data.labels: not with data.target")
+        given = "target" if data.labels is None else "labels"
         for name in ("teacher", "early_exit", "unknown"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name}: not with data.target: values are no classes")
+                raise ValueError(f"{name}: not with data.{given}, which are no classes")
         return self
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from visionshare.answers import LabelRule
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
@@ -230,7 +231,10 @@ def _learned(
         classifier = learned_on(run, start, images)
     answers = images.training.answers
     if answers is not None:
-        classifier = replace(classifier, classes=answers.rule.classes, answer=answers.rule)
+        rule = answers.rule
+        if isinstance(rule, LabelRule) and recipe.thresholds is not None:
+            rule = replace(rule, thresholds=tuple(recipe.thresholds))
+        classifier = replace(classifier, classes=rule.classes, answer=rule)
     if recipe.temperature is not None:
         classifier = replace(classifier, temperature=recipe.temperature)
     elif answers is not None and recipe.fine_tuning is not None and recipe.quantization is None:

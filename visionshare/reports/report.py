@@ -33,6 +33,10 @@ _VALUES = (
     "Its classes are levels; the value of an image is their mean, by their probabilities. The test "
     "images did not train the classifier that was measured."
 )
+_LABELS = (
+    "An image has each label whose probability reaches a threshold, which is chosen on images that "
+    "the search held out. The test images did not train the classifier that was measured."
+)
 _NO_TEST = (
     "No test figure: every image trained the classifier, and an error on images that were trained "
     "on says little about others. Give test images, or let some be held out."
@@ -117,7 +121,9 @@ def write_report(
         pictures=pictures,
         weights=Markup(weights_by_class(classifier)),
         test=test,
-        no_test=_NO_TEST if values is None else _VALUES,
+        no_test=_about_test(metrics, values),
+        labels=metrics.get("test_labels", []),
+        mean_precision=metrics.get("test_mean_average_precision"),
         values=None if values is None else _of_values(values, metrics),
         preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
@@ -125,6 +131,12 @@ def write_report(
     )
     # A setting may name a file whose name is no text.
     write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
+
+
+def _about_test(metrics: Mapping[str, Any], values: ValueResults | None) -> str:
+    if values is not None:
+        return _VALUES
+    return _LABELS if "test_labels" in metrics else _NO_TEST
 
 
 def _of_values(values: ValueResults, metrics: Mapping[str, Any]) -> dict[str, Any]:

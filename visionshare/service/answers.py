@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from visionshare.answers import ValueRule
 from visionshare.batch.explanation import explain_picture
 from visionshare.batch.pictures import read_picture
 from visionshare.class_labels import class_names
@@ -27,7 +28,8 @@ class Prediction(BaseModel):
 
     A classifier with an exit rule says at which stage it stopped, from 1; one that refuses pictures
     of no class says the share of ``known`` pictures that look as strange, which is the probability
-    of a refused one. One that says values says the ``value``, and the likeliest level.
+    of a refused one. One that says values says the ``value``, and the likeliest level; one
+    of several labels all of them as ``label``, "cat;dog", and the probability of the likeliest.
     ``raster`` is the preprocessed image where it is asked for.
     """
 
@@ -93,8 +95,9 @@ class Served:
         best = np.argmax(scores, axis=1).tolist()
         found = self.classifier.probabilities(scores)
         rows = found.tolist()
-        rule_of_values = self.classifier.answer
-        values = None if rule_of_values is None else rule_of_values.said(found).tolist()
+        answer = self.classifier.answer
+        said = None if answer is None else answer.said(found).tolist()
+        values = said if isinstance(answer, ValueRule) else None
         rule = self.classifier.unknown
         known = None if rule is None else self.classifier.known(as_rasters(images), scores).tolist()
         answers = []
@@ -103,6 +106,8 @@ class Served:
             probabilities = dict(zip(self.names, map(_finite, row), strict=True))
             probability = probabilities[label]
             share = None if known is None else known[i]
+            if said is not None and values is None:
+                label = said[i]
             if rule is not None and share is not None and share < rule.reject:
                 label = str(rule.label)
                 probability = _finite(share)

@@ -15,7 +15,8 @@ from visionshare.datasets.readers.npz import read_npz
 from visionshare.datasets.readers.parquet import has_parquet, parquet_pictures
 from visionshare.datasets.readers.picture_set import PictureSet
 from visionshare.datasets.readers.stored_arrays import has_stored_arrays, read_rows
-from visionshare.datasets.readers.tables import Target, has_table, table_pictures
+from visionshare.datasets.readers.tables import has_table, table_pictures
+from visionshare.datasets.readers.targets import Target
 from visionshare.datasets.readers.tars import has_tars, tar_pictures
 from visionshare.errors import DataError
 from visionshare.errors.names import nothing_named
@@ -65,8 +66,8 @@ def find_pictures(source: str | os.PathLike[str], target: Target | None = None) 
         raise DataError(nothing_named(source, "folder or file"))
     if target is not None:
         if not has_table(path):
-            accepted = "values are read from a table: a .csv or .jsonl file, or a folder of one"
-            raise DataError(f"{path}: no column {target.column!r}; {accepted}")
+            accepted = "values and several labels are read from a table, a .csv or .jsonl file"
+            raise DataError(f"{path}: no table; {accepted}")
         return table_pictures(path, target)
     reader = next((reader for reader in READERS if reader.takes(path)), None)
     if reader is None:

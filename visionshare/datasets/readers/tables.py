@@ -6,19 +6,19 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
-from visionshare.answers import Answers, ValueRule, checked_values
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.readers.class_folders import folder_pictures
 from visionshare.datasets.readers.labels import ROLE_WORDS, TEST, classes_of, role_of, roles_of
 from visionshare.datasets.readers.picture_set import Content, PictureSet
+from visionshare.datasets.readers.targets import Target
 from visionshare.errors import DataError
 
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -40,27 +40,6 @@ _MAX_EMPTY = 100_000
 def has_table(path: Path) -> bool:
     """Return whether a path is a table, or a folder of one."""
     return path.suffix.lower() in _TABLES if path.is_file() else _table_in(path) is not None
-
-
-class Target(NamedTuple):
-    """The column of a table that holds values, and their period, if they have one."""
-
-    column: str
-    period: float | None = None
-
-    def answers(self, cells: Sequence[str], trains: np.ndarray, table: Path) -> Answers:
-        """Return the values of the cells; their levels are those of the training pictures."""
-        values = np.empty(len(cells))
-        for i, cell in enumerate(cells):
-            try:
-                values[i] = float(cell)
-            except ValueError:
-                values[i] = np.nan
-            if not np.isfinite(values[i]):
-                given = f"{table}: {self.column} {cell[:40]!r}"
-                raise DataError(f"{given}; accepted: finite numbers, 1.5 for example")
-        values = checked_values(values, self.period)
-        return Answers(values, ValueRule.of(values[trains], self.period, f"column {self.column}"))
 
 
 def table_pictures(path: Path, target: Target | None = None) -> PictureSet:
@@ -98,7 +77,6 @@ def _pictures_of(table: Path, target: Target | None = None) -> PictureSet:
     # label. In JSON lines these are keys. Paths are relative to the table, and lead to files in
     # its folder or below.
     root = table.resolve().parent
-    columns = _LABELS if target is None else (target.column.lower(),)
     read = _json_rows if table.suffix.lower() in _JSON_LINES else _csv_rows
     paths: list[str] = []
     names: list[str] = []
@@ -118,12 +96,11 @@ def _pictures_of(table: Path, target: Target | None = None) -> PictureSet:
                     raise DataError(f"{table}: more than {_MAX_EMPTY} empty rows")
                 continue
             name = _cell(where, row, _PATHS)
-            label = _cell(where, row, columns)
+            label = _cell(where, row, _LABELS) if target is None else target.cell(where, row)
             split = _cell(where, row, _SPLITS)
-            if not name or not label:
+            if not name or (target is None and not label):
                 has = ", ".join(list(row)[:10])
-                missing = "label" if target is None else target.column
-                raise DataError(f"{where}: no {missing if name else 'path'}; it has {has}")
+                raise DataError(f"{where}: no {'label' if name else 'path'}; it has {has}")
             if name not in known:
                 known[name] = _inside(root, name, where)
             path = known[name]
@@ -147,8 +124,10 @@ def _pictures_of(table: Path, target: Target | None = None) -> PictureSet:
     else:
         trains = np.ones(len(names), bool) if roles is None else roles != TEST
         answers = target.answers(names, trains, table)
-        classes = tuple(map(str, answers.rule.levels))
         labels = answers.rule.numbers(answers.truth)
+        # Pictures without any label come last.
+        n_classes = max(len(answers.rule.classes), int(labels.max()) + 1)
+        classes = (*map(str, answers.rule.classes), "")[:n_classes]
 
     def contents() -> Iterator[Content]:
         return (Content(path, path) for path in paths)
@@ -226,9 +205,7 @@ def _cell(where: str, row: dict[str, Any], names: tuple[str, ...]) -> str:
     if name is None or (row[name] is None and names == _SPLITS):
         return ""
     value = row[name]
-    # Labels are no fractions, values may be.
-    is_known = names in (_PATHS, _LABELS, _SPLITS)
-    if not isinstance(value, (str, int) if is_known else (str, int, float)):
+    if not isinstance(value, (str, int)):
         raise DataError(f"{where}: {name} {json.dumps(value)[:40]}, not text or a whole number")
     return str(value).strip()
 

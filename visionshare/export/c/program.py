@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.answers import LabelRule, ValueRule
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
 from visionshare.codegen.c_text import check_identifier
@@ -121,6 +122,8 @@ def c_program(
     ['Makefile', 'classifier.c', 'classifier.h', 'example.c']
     """
     check_identifier("name", name)
+    if isinstance(classifier.answer, LabelRule):
+        raise InputError("classifier", "several labels", "classes or values; ONNX takes labels too")
     pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
     if pixel not in PIXELS:
         raise InputError("pixel", pixel, " or ".join(map(repr, PIXELS)))
@@ -248,7 +251,7 @@ def _files(
 def _value_source(classifier: CompactClassifier, values: dict[str, Any]) -> str:
     """Return the function ``NAME_value``; nothing where the classifier says classes."""
     rule = classifier.answer
-    if rule is None:
+    if not isinstance(rule, ValueRule):
         return ""
     turns = rule.classes * (2 * np.pi / (rule.period or 1))
     tables = {"levels": rule.classes, "sines": np.sin(turns), "cosines": np.cos(turns)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.answers import ValueRule
+from visionshare.answers import LabelRule, ValueRule
 from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.onnx_graph import Graph, require_onnx
@@ -69,7 +69,7 @@ def onnx_program(
     of scores / temperature; and ``scores`` (n, k), both float32. Of a classifier that refuses
     pictures of no class, ``label`` may be its label for these, and ``known`` (n,) is the share of
     known pictures that look as strange. One that says values has the output ``value`` (n,), and its
-    classes are levels.
+    classes are levels; of several labels, ``probabilities`` are those of each label alone.
 
     Parameters
     ----------
@@ -137,14 +137,17 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     intercept = graph.constant(classifier.intercept)
     graph.node("Gemm", features, weights, intercept, name="scores", transB=1)
     scaled = graph.node("Div", "scores", graph.constant(temperature))
-    graph.node("Softmax", scaled, name="probabilities", axis=1)
+    if isinstance(classifier.answer, LabelRule):
+        graph.node("Sigmoid", scaled, name="probabilities")
+    else:
+        graph.node("Softmax", scaled, name="probabilities", axis=1)
     best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
     if classifier.unknown is not None:
         refused = add_known(classifier, graph, scaled, best)
         number = graph.constant(np.int64(len(classifier.classes)))
         best = graph.node("Where", refused, number, best)
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
-    if classifier.answer is not None:
+    if isinstance(classifier.answer, ValueRule):
         _add_value(classifier.answer, graph)
 
 
@@ -187,8 +190,9 @@ def _serialized(
         return onnx.helper.make_tensor_value_info(name, kind, ["batch", *shape])
 
     k = len(classifier.classes)
-    others = {"known": classifier.unknown, "value": classifier.answer}
-    more = [described(name, types.FLOAT) for name, rule in others.items() if rule is not None]
+    others = {"known": classifier.unknown is not None}
+    others["value"] = isinstance(classifier.answer, ValueRule)
+    more = [described(name, types.FLOAT) for name, has in others.items() if has]
     pixel = types.UINT8 if graph.bytes else types.FLOAT
     onnx_graph = onnx.helper.make_graph(
         graph.nodes,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from visionshare.learners.fine_tuning.settings import FineTuning
-from visionshare.losses import MulticlassLogistic, SoftTargets
+from visionshare.losses import MulticlassLogistic, SeveralTargets, SoftTargets
 
 __all__ = ["Batch", "TuningLoss", "log_loss"]
 
@@ -28,7 +28,9 @@ class TuningLoss:
     def __init__(self, settings: FineTuning, class_weights: np.ndarray | None = None) -> None:
         self._class_weights = class_weights
         self.labels = MulticlassLogistic(settings.margin)
-        self.teacher = SoftTargets(settings.teacher_temperature)
+        self.teacher = (
+            SeveralTargets() if settings.several else SoftTargets(settings.teacher_temperature)
+        )
         self._teacher_weight = settings.teacher_weight
         self._smoothing = settings.label_smoothing
         self._uniform = SoftTargets(1.0)

@@ -105,6 +105,9 @@ class FineTuning:
         Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
         Of both scores there, see :class:`visionshare.losses.SoftTargets`.
+    several : bool, default False
+        Whether an image may have several classes: a teacher's table then says of each class alone
+        how probable it is.
     class_weight : dict or "balanced", optional
         What an image of each class counts, 1 for classes that a dict does not name; "balanced" as
         if each class had the same number of images. All images count 1 when omitted.
@@ -143,6 +146,7 @@ class FineTuning:
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
     teacher_temperature: float = 3.0
+    several: bool = False
     class_weight: dict[Any, float] | str | None = None
     random_state: int = 0
     quantization: Quantization | None = None

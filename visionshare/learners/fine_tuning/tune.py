@@ -131,7 +131,10 @@ def fine_tune(
     counts = _mean_of_one(sample_weight, sizes)
     taught: list[Any] = [None] * len(sizes)
     temperature = settings.teacher_temperature
-    if isinstance(teacher, np.ndarray):
+    if isinstance(teacher, np.ndarray) and settings.several:
+        bounds = np.cumsum(sizes)[:-1]
+        taught = np.split(np.ascontiguousarray(teacher.T, np.float32), bounds, axis=1)
+    elif isinstance(teacher, np.ndarray):
         taught = softened_parts(teacher, classifier.classes_, sizes, temperature)
     elif teacher is not None:
         taught = [SoftTeacher.of(teacher, classifier.classes_, temperature)] * len(sizes)

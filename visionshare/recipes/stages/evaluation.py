@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from visionshare.answers import Answers, LabelRule, ValueRule
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.classifier.early_exit import ExitFigures
 from visionshare.datasets import ImageSet
@@ -23,6 +25,18 @@ class Evaluation:
     early_exit: ExitFigures | None
     refused: int | None = None
     values: ValueErrors | None = None
+    labels: list[LabelFigures] | None = None
+
+
+class LabelFigures(NamedTuple):
+    """A label on test images: how many have it, and how well it is found; None of nothing."""
+
+    label: str
+    images: int
+    threshold: float
+    precision: float | None
+    recall: float | None
+    average_precision: float | None
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,9 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     """Return how good a classifier is on test images."""
     if len(test) == 0:
         return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
-    if test.answers is not None:
+    if test.answers is not None and isinstance(classifier.answer, LabelRule):
+        return _of_labels(classifier, test.answers, test.images, jobs)
+    if test.answers is not None and isinstance(test.answers.rule, ValueRule):
         said = classifier.predict(test.images, jobs)
         values = test.answers.rule.mean_errors(said, test.answers.truth)
         return Evaluation(said, None, None, None, values=ValueErrors(*values))
@@ -55,6 +71,28 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     if classifier.exit_rule is not None:
         figures = EarlyExit(classifier).measure(test.images, truth, jobs)
     return Evaluation(predicted, errors, errors / len(test), figures, refused)
+
+
+def _of_labels(
+    classifier: CompactClassifier, answers: Answers, images: np.ndarray, jobs: int
+) -> Evaluation:
+    """Return precision, recall and average precision of each label."""
+    rule = classifier.answer
+    assert isinstance(rule, LabelRule)
+    scores = classifier.decision_function(as_rasters(images), jobs)
+    said = classifier.probabilities(scores)
+    has, truth = rule.has(said), answers.truth
+    average = rule.average_precisions(scores, truth)
+    figures = []
+    for i, label in enumerate(rule.labels):
+        right = int((has[:, i] & truth[:, i]).sum())
+        n, n_said = int(truth[:, i].sum()), int(has[:, i].sum())
+        precision = right / n_said if n_said else None
+        average_precision = float(average[i]) if n else None
+        threshold = rule.thresholds[i]
+        recall = right / n if n else None
+        figures.append(LabelFigures(label, n, threshold, precision, recall, average_precision))
+    return Evaluation(rule.said(said), None, None, None, labels=figures)
 
 
 def with_test_errors(

@@ -23,7 +23,7 @@ from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitIma
 from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.readers.groups import picture_groups
 from visionshare.datasets.readers.registry import find_pictures
-from visionshare.datasets.readers.tables import Target
+from visionshare.datasets.readers.targets import target_of
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import DataError, RecipeError
@@ -94,8 +94,7 @@ def load_split(
     # Arrays stay as they are unless the recipe says what they become.
     mode = data.mode if "mode" in data.model_fields_set else None
     if data.source not in list_datasets() and data.cut is None and data.fonts is None:
-        target = None if data.target is None else Target(data.target, data.period)
-        pictures = find_pictures(data.source, target)
+        pictures = find_pictures(data.source, target_of(data.target, data.period, data.labels))
         if size is None and pictures.kind == "files":
             size = common_size(pictures)
         together = None
@@ -112,7 +111,7 @@ def load_split(
             validates=validates,
             together=together,
         )
-    for name in ("test_fraction", "skip_broken", "groups", "target"):
+    for name in ("test_fraction", "skip_broken", "groups", "target", "labels"):
         if getattr(data, name):
             raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
     cut = None if data.cut is None else data.cut.build()

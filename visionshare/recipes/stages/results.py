@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.answers import ValueRule
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.pictures.splits import GIVEN
@@ -51,6 +52,10 @@ def figures_of(
         figures["test_mean_absolute_error"] = values.mean
         figures["test_interval"] = list(values.interval)
         figures["test_constant_error"] = values.constant
+    elif evaluation.labels is not None:
+        known = [one.average_precision for one in evaluation.labels]
+        figures["test_mean_average_precision"] = float(np.mean([p for p in known if p is not None]))
+        figures["test_labels"] = [one._asdict() for one in evaluation.labels]
     elif len(images.test):
         counts = np.bincount(images.test.labels)
         figures["majority_class"] = images.test.classes[int(counts.argmax())]
@@ -138,10 +143,10 @@ def _write_report(
     test = images.test
     results = None
     values = None
-    if len(test) and test.answers is not None:
+    if len(test) and test.answers is not None and isinstance(test.answers.rule, ValueRule):
         said = measured.predict(test.images, run.jobs)
         values = ValueResults(test.images, test.answers.truth, said, test.answers.rule, test.names)
-    elif len(test):
+    elif len(test) and test.answers is None:
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)
         results = Results.of(measured, as_rasters(test.images), truth, run.jobs, *described)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.answers import LabelRule
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation
 from visionshare.distributed.blocks import partition_bounds
@@ -59,6 +60,9 @@ def fine_tuned(
         settings = replace(settings, teacher_weight=1.0, teacher_temperature=1.0)
         n = images.n_originals if recipe.fine_tuning.deformed else len(images.training)
         teacher = answers.table()[:n]
+        if isinstance(answers.rule, LabelRule):
+            settings = replace(settings, several=True)
+            classifier = _of_labels(classifier, answers.rule)
     classifier = within_flash(recipe, settings, classifier, images.training.images)
     check_fits(
         "fine-tuning",
@@ -66,6 +70,14 @@ def fine_tuned(
         "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)",
     )
     seen, truth, weights = _seen(run, images, settings)
+    if settings.several:
+        # Labels are in the table; what stands for one class is not looked at.
+        first = classifier.classes_[:1]
+        truth = (
+            [np.repeat(first, len(part)) for part in truth]
+            if run.in_partitions
+            else (np.repeat(first, len(truth)))
+        )
     tuned = fine_tune(
         classifier,
         seen,
@@ -77,7 +89,19 @@ def fine_tuned(
         client=run.client,
         checkpoint=run.work / "epochs",
     )
+    # Each label's own probabilities were learned.
+    tuned = replace(tuned, temperature=1.0) if settings.several else tuned
     return check_flash(recipe, tuned)
+
+
+def _of_labels(classifier: CompactClassifier, rule: LabelRule) -> CompactClassifier:
+    """Return the same features, and weights of 0 for each label."""
+    k = len(rule.labels)
+    weights = np.zeros((k, classifier.n_features), np.float32)
+    return replace(
+        classifier, classes=rule.classes, weights=weights, intercept=np.zeros(k, np.float32),
+        path=(), exit_rule=None,
+    )  # fmt: skip
 
 
 def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[Any, Any, Any]:

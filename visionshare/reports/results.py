@@ -185,7 +185,15 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class ValueResults:
-    """What a classifier of values says of images, and the truth."""
+    """What a classifier of values says of images, and the truth.
+
+    Examples
+    --------
+    >>> rule = ValueRule((0.0, 180.0), period=360.0)
+    >>> results = ValueResults(np.zeros((1, 2, 2)), np.array([359.0]), np.array([2.0]), rule)
+    >>> results.errors.tolist()
+    [3.0]
+    """
 
     images: np.ndarray
     truth: np.ndarray

@@ -58,6 +58,14 @@ def export(
             "wherever it is possible.",
         ),
     ] = False,
+    blob: Annotated[
+        bool,
+        typer.Option(
+            "--blob",
+            help="Tables of a network of integers as data, NAME.blob, which a program opens and "
+            "checks; later ones of the same layers fit too.",
+        ),
+    ] = False,
     labels: Annotated[
         str,
         typer.Option(
@@ -85,6 +93,8 @@ def export(
         raise InputError("--to", to, choices(to, ("c", "onnx", *PACKAGES)))
     if preparation and to == "onnx":
         raise InputError("--preparation", "set", "C or a package")
+    if blob and to != "c":
+        raise InputError("--blob", "set", "--to c")
     if labels not in ("classes", "indices"):
         raise InputError("--labels", labels, choices(labels, ("classes", "indices")))
     if labels != "classes" and to != "onnx":
@@ -95,7 +105,7 @@ def export(
     if to == "onnx":
         written = [write_onnx(form.onnx_program(model, identifier_prefix, labels), out, "--out")]
     else:
-        model, program = form.c_program(model, identifier_prefix, probabilities)
+        model, program = form.c_program(model, identifier_prefix, probabilities, blob)
         # Packages have it wherever it is possible.
         with nullcontext() if preparation else suppress(InputError):
             if preparation or to != "c":

@@ -90,14 +90,25 @@ class Form:
         return classifier.at(self.rounds)
 
     def c_program(
-        self, classifier: CompactClassifier, name: str = "classifier", probabilities: bool = False
+        self,
+        classifier: CompactClassifier,
+        name: str = "classifier",
+        probabilities: bool = False,
+        blob: bool = False,
     ) -> tuple[CompactClassifier, CProgram]:
         """Return the classifier that is exported and its C, in the arithmetic that is asked for."""
         from visionshare.export import c_program
 
         def written(quantize: str) -> CProgram:
             return c_program(
-                classifier, name, self.pixel, quantize, probabilities, self.early_exit, examples
+                classifier,
+                name,
+                self.pixel,
+                quantize,
+                probabilities,
+                self.early_exit,
+                examples,
+                blob=blob,
             )
 
         # 1) Networks become integers on examples.

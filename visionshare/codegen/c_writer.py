@@ -54,6 +54,9 @@ class Writer:
     units: list[Unit] = field(default_factory=list)
     examples: np.ndarray | None = None
     vectors: bool = False
+    #: Whether tables are data that a program is given, and these.
+    blob: bool = False
+    data: bytearray = field(default_factory=bytearray)
     _depth: int = field(default=0, init=False, repr=False)
     _on_floats: bool = field(default=False, init=False, repr=False)
 

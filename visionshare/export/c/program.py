@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +28,8 @@ PIXELS = {"uint8": "uint8_t", "float32": "float"}
 # Offsets in it are of type int.
 _LARGEST_RAM = 2**28
 _FOLDER = Path(__file__).parent
+# Name and version of the format of tables as data.
+_BLOB_MARK = b"VSBLOB\1\0"
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class CProgram:
         Type of a score.
     score_scale : float, default 1.0
         What a score of 1 stands for: whole numbers times this are about the classifier's scores.
+    blob : bytes, optional
+        The tables, of a program that has none of its own.
     reference : callable, optional
         Of a program in whole numbers: the same scores, from images, in Python.
     early_exit : bool, default False
@@ -71,6 +78,7 @@ class CProgram:
     score_scale: float = 1.0
     reference: Callable[[np.ndarray], np.ndarray] | None = None
     early_exit: bool = False
+    blob: bytes | None = None
 
 
 def c_program(
@@ -82,6 +90,7 @@ def c_program(
     early_exit: bool = False,
     examples: np.ndarray | None = None,
     vectors: bool = False,
+    blob: bool = False,
 ) -> CProgram:
     """Return the C of a classifier: C99, without allocation or input and output.
 
@@ -107,6 +116,9 @@ def c_program(
     vectors : bool, default False
         Whether the program is for a PC: layers of whole numbers then compute in vectors of bytes,
         from larger tables, with the same bits.
+    blob : bool, default False
+        Whether tables are data that ``NAME_open`` checks, and that may be replaced by those of a
+        classifier of the same layers and bits. For networks of integers.
 
     Raises
     ------
@@ -136,13 +148,15 @@ def c_program(
 
     def new_writer() -> Writer:
         bits = QUANTIZATIONS[quantize]
-        return Writer(name, PIXELS[pixel], bits, examples=examples, vectors=vectors)
+        return Writer(name, PIXELS[pixel], bits, examples=examples, vectors=vectors, blob=blob)
 
     whole_tables = classifier.family.in_whole_numbers or quantize in ("int4", "int8")
     if pixel == "uint8" and whole_tables and not early_exit:
         program = _whole_program(classifier, new_writer(), quantize, probabilities)
-        if program is not None:
+        if program is not None and (not blob or program.blob is not None):
             return program
+    if blob:
+        raise InputError("blob", True, "False unless the classifier is a network of integers")
     if quantize == "int4":
         accepted = "'int8': only patches of bytes and products of their pairs, without early exit"
         raise InputError("quantize", quantize, accepted)
@@ -152,6 +166,7 @@ def c_program(
     values = {
         "score_scale": None,
         "in_place": False,
+        "blob": None,
         "weight_type": "float" if writer.bits is None else f"int{writer.bits}_t",
         "stages": stages,
         "math": probabilities or any(unit.math for unit in writer.units),
@@ -168,11 +183,13 @@ def _whole_program(
     scores = classifier.family.to_whole_scores(writer, classifier.weights, classifier.intercept)
     if scores is None:
         return None
-    ram = writer.ram(scores.unit)
+    ram = writer.ram(scores.unit) + (4 if writer.data else 0)
+    blob = _blob(writer, scores.unit.source) if writer.data else None
     values = {
         "score_scale": scores.scale,
         "unit": scores.unit.name,
         "in_place": scores.unit.in_place,
+        "blob": blob,
         "stages": (),
         "math": probabilities,
     }
@@ -181,7 +198,15 @@ def _whole_program(
     def reference(images: np.ndarray) -> np.ndarray:
         return scores.evaluate(np.asarray(images)).astype(np.int32)
 
-    return CProgram(writer.prefix, "uint8", quantize, ram, files, "int32", scores.scale, reference)
+    found = CProgram(writer.prefix, "uint8", quantize, ram, files, "int32", scores.scale, reference)
+    return replace(found, blob=blob)
+
+
+def _blob(writer: Writer, source: str) -> bytes:
+    """Return the tables behind a header: format, digest of the layers, size and CRC-32."""
+    data = bytes(writer.data)
+    digest = hashlib.sha256(source.encode()).digest()[:8]
+    return _BLOB_MARK + digest + struct.pack("<II", len(data), zlib.crc32(data)) + data
 
 
 def _check_examples(classifier: CompactClassifier, examples: np.ndarray | None) -> None:
@@ -245,6 +270,8 @@ def _files(
         "example.c": "example.c.j2",
         "Makefile": "Makefile.j2",
     }
+    if values["blob"] is not None:
+        templates[f"{name}_blob.c"] = "blob.c.j2"
     return {file: render_file(_FOLDER / template, values) for file, template in templates.items()}
 
 

@@ -23,6 +23,7 @@ from visionshare.generators.layers.integer_c.memory import (
 )
 from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
 from visionshare.generators.layers.integers.packing import PER_BYTE, packed, packed_bytes
+from visionshare.generators.layers.integers.rounding import FORMATS
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -38,6 +39,7 @@ _MOST_UNROLLED = 6
 _OF_PAIRS = 4
 # Beside smaller tables a second function of sums would be much of the flash.
 _SMALL_TABLES = 3000
+_DTYPES = {"uint8_t": "u1", "int16_t": "i2", "uint16_t": "u2", "int32_t": "i4"}
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
 
@@ -99,7 +101,13 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
         templates.append(scores.weights[:, None])
         macs.append(scores.weights.size)
     # Two templates at a time, where pieces are not too short.
-    in_pairs = [_pieces(table) for table in templates]
+    # Of a blob nothing but the shape is known when the program is compiled.
+    bits = [layer.bits for layer in weighted] + ([] if scores is None else [scores.bits])
+    shown = [
+        np.full(table.shape, FORMATS[number].high) if writer.blob else table
+        for table, number in zip(templates, bits, strict=True)
+    ]
+    in_pairs = [_pieces(table) for table in shown]
     depthwise = any(layer.of_one_channel for layer in weighted)
     # Two depthwise templates may see two channels.
     paired = not depthwise and all(
@@ -123,6 +131,8 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     adjacent = any(_adjacent(layer) for layer in weighted)
     small = sum(layer.nbytes for layer in weighted) < _SMALL_TABLES
     bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
+    if writer.blob:
+        bias_type = "int32_t"
     tables: list[tuple[str, np.ndarray, str]] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
         tables += _tables(number, layer, made, images[number], bias_type)
@@ -174,6 +184,10 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
         }
         if len(kinds) > 1:
             values["scoring"]["shape"].append(_KINDS[scores.bits])
+    places = _places(tables, writer)
+    values["blob"] = writer.blob
+    values["parameter"] = f"const {writer.flash} uint8_t *tables, " if writer.blob else ""
+    values["place"] = lambda name, part: str(places[part]) if writer.blob else f"{name}_{part}"
     values["kinds"] = sorted(kinds, reverse=True)
     work = {"memory": WorkArray("int32_t", plan.words)}
     if deslant is not None and from_floats:
@@ -182,11 +196,22 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     constants = [
         table(f"{unit.name}_{part}", numbers, kind, f"{writer.flash} ")
         for part, numbers, kind in tables
+        if not writer.blob
     ]
     # The image without slant lies where memory begins: the given one may stand there.
     in_place = deslant is not None and not from_floats and images[0].as_given
     source = "\n\n".join([*constants, unit.source])
     return replace(unit, source=source, in_place=in_place)
+
+
+def _places(tables: list[tuple[str, np.ndarray, str]], writer: Writer) -> dict[str, int]:
+    """Write tables into the writer's blob, where it makes one; return where each begins."""
+    places: dict[str, int] = {}
+    for part, numbers, kind in tables if writer.blob else ():
+        writer.data += bytes(-len(writer.data) % 4)
+        places[part] = len(writer.data)
+        writer.data += np.asarray(numbers, f"<{_DTYPES[kind]}").tobytes()
+    return places
 
 
 def _room(n: int, bits: int | str) -> int:

@@ -28,7 +28,7 @@ pointers = [{center = [90, 180], radius = 40}, {center = [200, 180], radius = 40
 """
 
 
-def _frame(value):
+def frame_of(value):
     """Return the frame of a meter of three wheels and two pointers."""
     frame = np.full((260, 320, 3), 205, np.uint8)
     face = ImageFont.truetype(str(FONT), 46)
@@ -57,7 +57,7 @@ def _frame(value):
 @pytest.fixture
 def meter(tmp_path):
     (tmp_path / "meter.toml").write_text(TOML)
-    Image.fromarray(_frame(0.0)).save(tmp_path / "reference.png")
+    Image.fromarray(frame_of(0.0)).save(tmp_path / "reference.png")
     return tmp_path / "meter.toml"
 
 
@@ -72,7 +72,7 @@ def meter(tmp_path):
     ],
 )
 def test_wheels_and_pointers_are_one_number(meter, value, shown):
-    reading = MeterReader(meter).read(_frame(value + 0.003))
+    reading = MeterReader(meter).read(frame_of(value + 0.003))
     assert reading.text == shown, reading
     assert reading.confidence > 0.5
     assert len(reading.places) == 5
@@ -82,13 +82,13 @@ def test_wheels_and_pointers_are_one_number(meter, value, shown):
 def test_a_frame_that_moved_reads_the_same(meter, angle, move):
     turn = cv2.getRotationMatrix2D((160, 130), angle, 1.0)
     turn[:, 2] += move
-    frame = cv2.warpAffine(_frame(123.043), turn, (320, 260), borderValue=(205, 205, 205))
+    frame = cv2.warpAffine(frame_of(123.043), turn, (320, 260), borderValue=(205, 205, 205))
     assert MeterReader(meter).read(frame).text == "123.04"
 
 
 def test_a_lost_mark_and_an_empty_window_are_unknown(meter):
     reader = MeterReader(meter)
-    frame = _frame(123.043)
+    frame = frame_of(123.043)
     covered = frame.copy()
     covered[150:, 235:] = 205
     assert reader.read(covered).reason.startswith("mark 2 is lost")
@@ -104,7 +104,7 @@ def test_a_lost_mark_and_an_empty_window_are_unknown(meter):
 def test_a_reading_follows_the_one_before(tmp_path):
     meter = Meter(size=(320, 260), digits=WINDOWS, max_rate=2.0)
     reader = MeterReader(meter)
-    frame = _frame(123.0)
+    frame = frame_of(123.0)
     assert reader.read(frame, previous=122).value == Decimal(123)
     assert reader.read(frame, previous="120", hours=2).value == Decimal(123)
     assert "less than 124" in reader.read(frame, previous=124).reason
@@ -148,7 +148,7 @@ def test_pointers_may_be_dark_and_turn_the_other_way():
 
 def test_the_command_reads_frames(meter, tmp_path, capsys):
     for name, value in (("a.png", 123.043), ("b.png", 124.013), ("c.png", 122.003)):
-        Image.fromarray(_frame(value)).save(tmp_path / name)
+        Image.fromarray(frame_of(value)).save(tmp_path / name)
     frames = [str(tmp_path / name) for name in ("a.png", "b.png")]
     assert main(["meter", str(meter), frames[0]]) == 0
     assert capsys.readouterr().out == "123.04\n"

@@ -94,6 +94,10 @@ def serve(
             metavar="NAME", help="Name of the model under /v2/models; the file's by default."
         ),
     ] = None,
+    meter: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A meter's TOML file: POST /meter reads its frames."),
+    ] = None,
     *,
     limits: LimitOptions,
 ) -> None:
@@ -105,6 +109,7 @@ def serve(
     again on SIGHUP.
     """
     from visionshare import load
+    from visionshare.reading.meter_file import read_meter
     from visionshare.service import require_service
 
     require_service()
@@ -128,12 +133,15 @@ def serve(
         tuple(host_name) if host_name else default_host_names(host),
         None if token_file is None else read_token(token_file),
         name or classifier.stem,
+        meter,
     )
     with reserved(host, port) as address:
         # A file that cannot be served ends the command before it listens.
         app = settings.application() if workers == 1 else None
         if app is None:
             load(classifier)
+        if app is None and meter is not None:
+            read_meter(meter)
         url = f"[{address[0]}]" if ":" in address[0] else address[0]
 
         def on_ready() -> None:

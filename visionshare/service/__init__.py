@@ -9,6 +9,7 @@ from visionshare.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from fastapi import FastAPI
 
@@ -124,6 +125,7 @@ def service(
     name: str = "classifier",
     host_names: Sequence[str] = ("*",),
     token: str | None = None,
+    meter: Path | None = None,
 ) -> FastAPI:
     """Return the application of a classifier, for any ASGI server.
 
@@ -144,6 +146,8 @@ def service(
         Names of the host that requests may carry; ``"*"`` is any.
     token : str, optional
         Without ``Authorization: Bearer TOKEN`` only the page and ``/health`` are answered.
+    meter : path, optional
+        TOML file of a meter, whose frames ``POST /meter`` reads.
 
     Raises
     ------
@@ -162,4 +166,9 @@ def service(
     from visionshare.service.worker import Worker
 
     worker = Worker(classifier, limits or Limits())
-    return application(worker, name, host_names, token)
+    reader = None
+    if meter is not None:
+        from visionshare.reading import MeterReader
+
+        reader = MeterReader(meter)
+    return application(worker, name, host_names, token, reader)

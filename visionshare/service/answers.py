@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -13,12 +13,24 @@ from visionshare.batch.explanation import explain_picture
 from visionshare.batch.pictures import read_picture
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
+from visionshare.datasets.decoding import decode_image
 from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import OpenedPicture
 from visionshare.errors import InputError
 from visionshare.service.bodies import Refusal
 
-__all__ = ["ExplanationAnswer", "Prediction", "Served", "explained", "predicted"]
+if TYPE_CHECKING:
+    from visionshare.reading import MeterReader
+
+__all__ = [
+    "ExplanationAnswer",
+    "MeterAnswer",
+    "Prediction",
+    "Served",
+    "explained",
+    "metered",
+    "predicted",
+]
 
 _Numbers = dict[str, float | None]
 
@@ -69,6 +81,18 @@ class ExplanationAnswer(BaseModel):
     others: _Numbers
     base: _Numbers
     score: _Numbers
+
+
+class MeterAnswer(BaseModel):
+    """The reading of a frame: a number as text, or null and the reason.
+
+    ``places`` are the positions of the wheels and pointers, from 0 to 10.
+    """
+
+    value: str | None
+    confidence: float
+    reason: str
+    places: list[float]
 
 
 class Served:
@@ -123,6 +147,25 @@ class Served:
                 )
             )
         return answers
+
+
+def metered(
+    _: Served,
+    source: np.ndarray | OpenedPicture,
+    reader: MeterReader,
+    previous: str | None,
+    hours: float | None,
+) -> MeterAnswer:
+    """Return the reading of a frame."""
+    if not isinstance(source, OpenedPicture):
+        raise Refusal(415, "unsupported_type", "a meter is read from a picture, not from pixels")
+    reading = reader.read(decode_image(source, "color"), previous, hours)
+    return MeterAnswer(
+        value=None if reading.value is None else reading.text,
+        confidence=reading.confidence,
+        reason=reading.reason,
+        places=list(reading.places),
+    )
 
 
 def predicted(served: Served, source: np.ndarray | OpenedPicture, with_raster: bool) -> Prediction:

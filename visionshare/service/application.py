@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -17,9 +17,11 @@ from visionshare.errors import DataError, InputError
 from visionshare.service.access import Access, failure
 from visionshare.service.answers import (
     ExplanationAnswer,
+    MeterAnswer,
     Prediction,
     Served,
     explained,
+    metered,
     predicted,
 )
 from visionshare.service.bodies import Refusal
@@ -28,12 +30,21 @@ from visionshare.service.protocol_v2 import v2_router
 from visionshare.service.schema import COMMON, REFUSALS, picture_body
 from visionshare.service.worker import Worker, busy
 
+if TYPE_CHECKING:
+    from visionshare.reading import MeterReader
+
 __all__ = ["application"]
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 
 
-def application(worker: Worker, name: str, host_names: Sequence[str], token: str | None) -> FastAPI:
+def application(
+    worker: Worker,
+    name: str,
+    host_names: Sequence[str],
+    token: str | None,
+    meter: MeterReader | None = None,
+) -> FastAPI:
     """Return the application around a worker, see :func:`visionshare.service.service`."""
     from visionshare import __version__
 
@@ -81,6 +92,8 @@ def application(worker: Worker, name: str, host_names: Sequence[str], token: str
         return None
 
     _add_routes(app, worker, metrics)
+    if meter is not None:
+        _add_meter(app, worker, meter)
     app.include_router(v2_router(worker, name, app.version))
     _add_error_handlers(app)
     access = Access(host_names, token)
@@ -120,6 +133,18 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         """Return metrics for Prometheus."""
         text, content_type = metrics.exposition(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type})
+
+
+def _add_meter(app: FastAPI, worker: Worker, reader: MeterReader) -> None:
+    @app.post("/meter", responses=REFUSALS, openapi_extra=picture_body(None))
+    async def meter(
+        request: Request,
+        previous: Annotated[str | None, Query(pattern=r"^-?\d+(\.\d+)?$", max_length=40)] = None,
+        hours: Annotated[float | None, Query(gt=0)] = None,
+    ) -> MeterAnswer:
+        """Read the number of the meter in a frame of its camera."""
+        question = partial(metered, reader=reader, previous=previous, hours=hours)
+        return await worker.ask(request, question)
 
 
 def _description(served: Served, version: str) -> dict[str, Any]:

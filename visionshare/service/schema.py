@@ -32,20 +32,20 @@ COMMON[405] = {**_ERROR, "headers": {"Allow": _ALLOW}}
 REFUSALS: dict[int | str, _Schema] = dict.fromkeys((400, 408, 413, 415, 422, 503), _ERROR)
 
 
-def picture_body(shape: tuple[int, ...]) -> _Schema:
+def picture_body(shape: tuple[int, ...] | None) -> _Schema:
     """Return the bodies of an operation that takes pictures, or pixels of a shape."""
+    file = {"type": "string", "format": "binary"}
+    pictures = {
+        "image/*": file,
+        "application/octet-stream": file,
+        "multipart/form-data": _object(file=file),
+    }
+    if shape is None:
+        return _body(pictures)
     pixels: _Schema = {"type": "number"}
     for side in reversed(shape):
         pixels = {"type": "array", "items": pixels, "minItems": side, "maxItems": side}
-    file = {"type": "string", "format": "binary"}
-    return _body(
-        {
-            "image/*": file,
-            "application/octet-stream": file,
-            "multipart/form-data": _object(file=file),
-            "application/json": _object(pixels=pixels),
-        }
-    )
+    return _body({**pictures, "application/json": _object(pixels=pixels)})
 
 
 def tensor_body() -> _Schema:

@@ -57,6 +57,7 @@ class Settings:
     host_names: tuple[str, ...]
     token: str | None
     name: str
+    meter: Path | None = None
 
     def application(self) -> FastAPI:
         """Return the application, with the classifier loaded and its kernels compiled."""
@@ -65,7 +66,9 @@ class Settings:
 
         names = self.host_names
         model = load(self.path)
-        return service(model, self.limits, name=self.name, host_names=names, token=self.token)
+        return service(
+            model, self.limits, name=self.name, host_names=names, token=self.token, meter=self.meter
+        )
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 """Learning on: structure and features stay, new pictures and classes join, tests stay honest."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import visionshare
+from visionshare.answers import ValueRule
 from visionshare.classifier import averaged
 from visionshare.cli.main import main
 from visionshare.datasets import load_images
@@ -136,6 +138,11 @@ def test_what_cannot_learn_on_is_refused(before, tmp_path):
     )
     with pytest.raises(RecipeError, match="start: it takes images of"):
         train(larger, tmp_path / "larger")
+    values = replace(old, classes=np.array([0.0, 1.0]), answer=ValueRule((0.0, 1.0)))
+    values.save(tmp_path / "values.safetensors")
+    start = str(tmp_path / "values.safetensors")
+    with pytest.raises(InputError, match="start: got 'a classifier of values'"):
+        train(recipe_from(source, start, PictureOptions()).recipe, tmp_path / "values")
     exits = load_recipe("digits", ["early_exit={}", f"start='{before / 'out'}'"])
     with pytest.raises(RecipeError, match="start: not with a teacher or early exits"):
         train(exits, tmp_path / "exits")

@@ -11,7 +11,7 @@ import numpy as np
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, averaged
-from visionshare.errors import RecipeError
+from visionshare.errors import InputError, RecipeError
 from visionshare.generators.union import UnionOfFamilies
 from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.folder import MEASURED, RESULTS
@@ -49,6 +49,9 @@ def read_starts(recipe: Recipe) -> Starts | None:
 
 def check_learns_on(recipe: Recipe, classifier: CompactClassifier) -> None:
     """Check that what a recipe fine-tunes can still move: whole numbers of few bits cannot."""
+    if classifier.answer is not None:
+        accepted = "a classifier of classes; values are learned from the start"
+        raise InputError("start", "a classifier of values", accepted)
     for member in members_of(classifier) if recipe.fine_tuning is not None else ():
         member.family.check_tunable()
 

@@ -1,5 +1,6 @@
 """Programs for AVR in simavr: the labels and scores of Python, within the memory of the core."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.export.test_edge_figures import _of_few_bits
 from visionshare import load
+from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.datasets.frames import frame_of_gray, gray_of_frame
 from visionshare.errors import ExportError
@@ -89,3 +91,18 @@ def test_missing_tools_are_named(monkeypatch):
     model, images = _of_few_bits("mnist-4k")
     with pytest.raises(ExportError, match="apt install gcc-avr"):
         measure(device_sources(model, c_program(model)), find_target("avr"), images, "size")
+
+
+@needs_avr
+def test_layers_are_told_one_by_one(tmp_path, capsys):
+    model, _ = _of_few_bits("mnist-4k")
+    model.save(tmp_path / "few.safetensors")
+    command = ["measure", str(tmp_path / "few.safetensors"), "--target", "avr", "--count", "1"]
+    assert main([*command, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    layers = figures["layers"]
+    assert [layer["kind"] for layer in layers] == ["deslant-int", *["templates-int"] * 3]
+    assert 0 < sum(layer["flash"] for layer in layers) < figures["flash"]
+    assert 0 < sum(layer["instructions"] for layer in layers) <= figures["instructions"]
+    assert main(command) == 0
+    assert "templates-int" in capsys.readouterr().out

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from visionshare import CompactClassifier, Pixels, SourceClassifiers, __version__
 from visionshare.errors import ExportError, InputError
@@ -143,3 +144,19 @@ def test_wrong_images_are_an_error(classifier, images):
     for wrong in (images[1].astype(np.float32), images[1][:, :7]):
         with pytest.raises(ExportError, match="onnxruntime"):
             run_onnx(program, wrong)
+
+
+@pytest.mark.parametrize("kind", ["patches", "lbp", "stumps"])
+def test_older_operators_say_the_same(kind, classifier, images):
+    model, test = classifier(kind), images[1]
+    expected = run_onnx(onnx_program(model), test)
+    for opset in (13, 17):
+        program = onnx_program(model, opset=opset)
+        found = run_onnx(program, test)
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert_array_equal(found.scores, expected.scores)
+        loaded = onnx.load_from_string(program.content)
+        onnx.checker.check_model(loaded)
+        assert (loaded.opset_import[0].version, program.opset) == (opset, opset)
+    with pytest.raises(InputError, match="opset"):
+        onnx_program(model, opset=12)

@@ -73,6 +73,10 @@ def export(
             help="Label of ONNX: classes (names), or indices, which OpenCV needs.",
         ),
     ] = "classes",
+    opset: Annotated[
+        int | None,
+        typer.Option(help="Operators of ONNX: 13 to 18 (default), older ones for old runtimes."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a classifier as C99, as an ONNX model, or as a package.
@@ -99,11 +103,15 @@ def export(
         raise InputError("--labels", labels, choices(labels, ("classes", "indices")))
     if labels != "classes" and to != "onnx":
         raise InputError("--labels", labels, "--to onnx")
+    if opset is not None and to != "onnx":
+        raise InputError("--opset", opset, "--to onnx")
     form.check(to == "onnx")
     check_identifier("--identifier-prefix", identifier_prefix)
     model = form.load(classifier)
     if to == "onnx":
-        written = [write_onnx(form.onnx_program(model, identifier_prefix, labels), out, "--out")]
+        written = [
+            write_onnx(form.onnx_program(model, identifier_prefix, labels, opset), out, "--out")
+        ]
     else:
         model, program = form.c_program(model, identifier_prefix, probabilities, blob)
         # Packages have it wherever it is possible.

@@ -130,19 +130,26 @@ class Form:
         return classifier, program
 
     def onnx_program(
-        self, classifier: CompactClassifier, name: str = "classifier", labels: str = "classes"
+        self,
+        classifier: CompactClassifier,
+        name: str = "classifier",
+        labels: str = "classes",
+        opset: int | None = None,
     ) -> OnnxProgram:
         """Return the ONNX model, in integers where examples are given."""
         from visionshare.export import onnx_program
+        from visionshare.export.onnx.model import OPSET
+
+        opset = OPSET if opset is None else opset
 
         examples = self._examples(classifier)
         if examples is None:
-            return onnx_program(classifier, name, self.pixel, labels)
+            return onnx_program(classifier, name, self.pixel, labels, opset)
         integers = self._in_integers(classifier, examples)
         if integers is None:
             accepted = "nothing: the features of this classifier have no integers in ONNX"
             raise InputError("--calibrate", type(classifier.family).name, accepted)
-        return onnx_program(integers, name, self.pixel, labels)
+        return onnx_program(integers, name, self.pixel, labels, opset)
 
     def _examples(self, classifier: CompactClassifier) -> np.ndarray | None:
         from visionshare.cli.images import labeled_images

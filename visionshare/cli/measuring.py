@@ -217,7 +217,28 @@ def _on_core(
     figures |= _compared(model, images, truth, model.classes_[measured.labels])
     if options.frame is not None:
         figures |= _of_frames(exported, program, options.frame, images, core, optimize)
+    figures["layers"] = _layers(exported, measured.figures.instructions)
     return figures | {"remark": core.remark}
+
+
+def _layers(model: CompactClassifier, instructions: int) -> list[dict[str, Any]]:
+    """Return what each layer of a network of integers takes; nothing of other families."""
+    layers = getattr(model.family, "layers_", [])
+    if not all(hasattr(layer, "nbytes") for layer in layers):
+        return []
+    found = [
+        {
+            "kind": layer.kind,
+            "output": list(layer.out_shape),
+            "macs": int(layer.macs()),
+            "flash": int(layer.nbytes),
+            "ram": math.prod(layer.out_shape),
+        }
+        for layer in layers
+    ]
+    # Instructions go with multiply-accumulates: loops of all layers are the same.
+    total = max(1, sum(layer["macs"] for layer in found) + model.weights.size)
+    return [layer | {"instructions": instructions * layer["macs"] // total} for layer in found]
 
 
 def _of_frames(
@@ -311,7 +332,13 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     }
     lines = []
     for name, value in figures.items():
-        if name == "cycles" and value is None:
+        if name == "layers":
+            lines += [
+                f"{layer['kind']:18} {layer['flash']:,} bytes of tables, {layer['ram']:,} of memory"
+                f", about {layer['instructions']:,} instructions"
+                for layer in value
+            ]
+        if name == "layers" or (name == "cycles" and value is None):
             continue
         shown = "unknown" if value is None else texts.get(name, "{}").format(value)
         if shown:

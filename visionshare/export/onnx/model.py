@@ -18,7 +18,10 @@ from visionshare.export.onnx.unknown import add_known
 __all__ = ["OPSET", "OnnxProgram", "onnx_program"]
 
 OPSET = 18
+OLDEST_OPSET = 13
 IR_VERSION = 9
+# Of older operators: what runtimes of their time read.
+_OLD_IR_VERSION = 7
 _PREPROCESSING = {
     "uint8": "raster of image_shape as the classifier takes it; a byte v stands for v / 255",
     "float32": "raster of image_shape as the classifier takes it, on the scale of its training",
@@ -61,6 +64,7 @@ def onnx_program(
     name: str = "classifier",
     pixel: str | None = None,
     labels: str = "classes",
+    opset: int = OPSET,
 ) -> OnnxProgram:
     """Return the ONNX model of a classifier: opset 18, IR version 9, any number of images.
 
@@ -81,6 +85,8 @@ def onnx_program(
     labels : {"classes", "indices"}, default "classes"
         What ``label`` holds. Runtimes without texts, such as OpenCV, take ``"indices"``: numbers of
         the classes from 0, in the order of ``probabilities``.
+    opset : int, default 18
+        Version of the operators, from 13, for older runtimes.
 
     Raises
     ------
@@ -103,12 +109,30 @@ def onnx_program(
         raise InputError("pixel", pixel, " or ".join(map(repr, _PREPROCESSING)))
     if labels not in ("classes", "indices"):
         raise InputError("labels", labels, "'classes' or 'indices'")
+    if opset not in range(OLDEST_OPSET, OPSET + 1):
+        raise InputError("opset", opset, f"a number from {OLDEST_OPSET} to {OPSET}")
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
     graph = Graph(pixel, classifier.image_shape)
     classes = _classes(classifier) if labels == "classes" else np.arange(len(classifier.classes_))
     _add_outputs(classifier, graph, classes)
-    return OnnxProgram(name, pixel, _serialized(classifier, name, graph, classes))
+    if opset < OPSET:
+        _use_old_operators(graph)
+    return OnnxProgram(name, pixel, _serialized(classifier, name, graph, classes, opset), opset)
+
+
+def _use_old_operators(graph: Graph) -> None:
+    """Make axes attributes, as they were before opset 18; of sums before 13."""
+    onnx = require_onnx()
+    arrays = {constant.name: constant for constant in graph.constants}
+    for node in graph.nodes:
+        if (
+            node.op_type.startswith("Reduce")
+            and node.op_type != "ReduceSum"
+            and len(node.input) > 1
+        ):
+            axes = onnx.numpy_helper.to_array(arrays[node.input.pop()]).ravel().tolist()
+            node.attribute.append(onnx.helper.make_attribute("axes", axes))
 
 
 def _classes(classifier: CompactClassifier) -> np.ndarray:
@@ -178,7 +202,7 @@ def _add_value(rule: ValueRule, graph: Graph) -> None:
 
 
 def _serialized(
-    classifier: CompactClassifier, name: str, graph: Graph, classes: np.ndarray
+    classifier: CompactClassifier, name: str, graph: Graph, classes: np.ndarray, opset: int
 ) -> bytes:
     """Return the file: the graph with its input and outputs, and what is said of it."""
     from visionshare import __version__
@@ -208,8 +232,8 @@ def _serialized(
     )
     model = onnx.helper.make_model(
         onnx_graph,
-        ir_version=IR_VERSION,
-        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION if opset == OPSET else _OLD_IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid("", opset)],
         producer_name="visionshare",
         producer_version=__version__,
     )

@@ -141,7 +141,7 @@ def test_what_cannot_learn_on_is_refused(before, tmp_path):
     values = replace(old, classes=np.array([0.0, 1.0]), answer=ValueRule((0.0, 1.0)))
     values.save(tmp_path / "values.safetensors")
     start = str(tmp_path / "values.safetensors")
-    with pytest.raises(InputError, match="values are learned from the start"):
+    with pytest.raises(InputError, match="a classifier of classes"):
         train(recipe_from(source, start, PictureOptions()).recipe, tmp_path / "values")
     exits = load_recipe("digits", ["early_exit={}", f"start='{before / 'out'}'"])
     with pytest.raises(RecipeError, match="start: not with a teacher or early exits"):

@@ -50,8 +50,8 @@ def read_starts(recipe: Recipe) -> Starts | None:
 def check_learns_on(recipe: Recipe, classifier: CompactClassifier) -> None:
     """Check that what a recipe fine-tunes can still move: whole numbers of few bits cannot."""
     if classifier.answer is not None:
-        accepted = "a classifier of classes; values are learned from the start"
-        raise InputError("start", "a classifier of values", accepted)
+        accepted = "a classifier of classes: others are learned from the start"
+        raise InputError("start", "a classifier of other answers", accepted)
     for member in members_of(classifier) if recipe.fine_tuning is not None else ():
         member.family.check_tunable()
 

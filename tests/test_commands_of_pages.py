@@ -55,7 +55,10 @@ SEARCHES = {"visionshare train samples/signs": ["--budget", "150"]}
 # What is learned before a page begins.
 PREPARED = {
     "commands": ["visionshare train digits --out sources/digits"],
-    "edge": ["visionshare train mnist --data data"],
+    "edge": [
+        "visionshare train mnist --data data",
+        "visionshare train photos --budget flash=16KiB --time 10s",
+    ],
     "reading": ["visionshare train ocr"],
 }
 # Pages with code that is not run, each with the reason; options and imports of all are checked.

@@ -38,8 +38,14 @@ def test_the_classifier_is_a_learner():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"solver": "adaboost", "penalty": "l1/linf", "alpha": 12.0, "refit_tol": 1e-7},
-        {"solver": "adaboost", "penalty": "l1", "loss": "logistic"},
+        pytest.param(
+            {"solver": "adaboost", "penalty": "l1/linf", "alpha": 12.0, "refit_tol": 1e-7},
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            {"solver": "adaboost", "penalty": "l1", "loss": "logistic"},
+            marks=pytest.mark.exhaustive,
+        ),
         {"penalty": "l2^2"},
     ],
 )

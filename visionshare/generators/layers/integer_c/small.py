@@ -187,7 +187,7 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     places = _places(tables, writer)
     values["blob"] = writer.blob
     values["parameter"] = f"const {writer.flash} uint8_t *tables, " if writer.blob else ""
-    values["place"] = lambda name, part: str(places[part]) if writer.blob else f"{name}_{part}"
+    values["of_blob"] = lambda name, part: str(places[part]) if writer.blob else f"{name}_{part}"
     values["kinds"] = sorted(kinds, reverse=True)
     work = {"memory": WorkArray("int32_t", plan.words)}
     if deslant is not None and from_floats:

@@ -125,7 +125,10 @@ def _write_for_learning_on(
     for name in (SPLIT, MEASURED):
         (out / name).unlink(missing_ok=True)
     if images.stored is None and images.test_origin != GIVEN:
-        write_text(out / SPLIT, split_text(images.originals, images.test.images))
+        known = images.originals
+        if images.calibrating is not None:
+            known = np.concatenate([known, images.calibrating.images])
+        write_text(out / SPLIT, split_text(known, images.test.images))
         if measured is not None:
             measured.save(out / MEASURED)
 

@@ -57,7 +57,7 @@ PREPARED = {
     "commands": ["visionshare train digits --out sources/digits"],
     "edge": [
         "visionshare train mnist --data data",
-        "visionshare train photos --budget flash=16KiB --time 10s",
+        "visionshare train photos --recipe mnist-200k --set fine_tuning.epochs=2",
     ],
     "reading": ["visionshare train ocr"],
 }

@@ -28,6 +28,7 @@ def _declared():
         *project["dependencies"],
         *extras["onnx"],
         *extras["serve"],
+        *extras["ocrmypdf"],
         *extras["dask"],
         *extras["storage"],
         *extras["zarr"],

@@ -169,8 +169,8 @@ def test_times_of_two_processors_are_not_compared():
     elsewhere = [*entries[:2], entries[2]._replace(timed_on="another")]
     assert better_peers(entries, "µs of one image", 1000)
     assert better_peers(elsewhere, "µs of one image", 1000) == []
-    assert row(entries[2], 1000, "")[-1] == "1.0"
-    assert row(elsewhere[2], 1000, "")[-1] == "1.0 \\*"
+    assert row(entries[2], 1000, "")[4].startswith("1.0 ")
+    assert row(elsewhere[2], 1000, "")[4].startswith("1.0 \\*")
 
 
 def test_peers_of_fewer_errors_than_all_of_ours_are_named():

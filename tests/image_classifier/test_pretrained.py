@@ -145,8 +145,8 @@ class _Stopped(Exception):
 
 
 def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, folder, network_file):
-    def stop(trial):
-        if isinstance(trial.proposal.features, Dense):
+    def stop(state):
+        if isinstance(state.done[-1].proposal.features, Dense):
             raise _Stopped
 
     base = recipe_for_pictures(str(folder), PictureOptions(size=(9, 9), color=True)).recipe

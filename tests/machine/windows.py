@@ -180,7 +180,8 @@ def import_all() -> None:
     import visionshare
 
     for found in pkgutil.walk_packages(visionshare.__path__, "visionshare."):
-        if not found.name.endswith("__main__"):
+        # A plugin is imported by the program that it is for.
+        if not found.name.endswith(("__main__", "reading.ocrmypdf")):
             importlib.import_module(found.name)
 
 

@@ -47,7 +47,7 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
 def check_file(
     argument: str,
     path: Path,
-    begins: str = "",
+    *begins: str,
     suffix: str | None = None,
     inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> None:
@@ -67,9 +67,10 @@ def check_file(
         raise InputError(argument, str(path), f"a file to write to ({reason})")
     check_not_inputs(argument, [path], inputs)
     head = _head(path)
-    if head and not head.startswith(begins.encode()):
+    if begins and head and not head.startswith(tuple(text.encode() for text in begins)):
         given = f"{path}, which this command did not write"
-        raise InputError(argument, given, f"a new file, or one that begins with {begins.strip()}")
+        accepted = f"a new file, or one that begins with {begins[0].strip()}"
+        raise InputError(argument, given, accepted)
 
 
 def check_free(argument: str, path: Path, ours: bool) -> None:

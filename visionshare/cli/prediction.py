@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 _CSV_HEADER = "image,class,probability"
 _VALUE_HEADER = "image,value"
 # What files of each kind begin with.
-_BEGINS = {".csv": "image,", ".jsonl": '{"image": '}
+_LABELS_HEADER = "image,labels"
+_BEGINS: dict[str, tuple[str, ...]] = {
+    ".csv": (_CSV_HEADER, _VALUE_HEADER, f"{_LABELS_HEADER}\n"),
+    ".jsonl": ('{"image": ',),
+}
 _SOME_SKIPPED = 1
 _ALL_SKIPPED = 2
 
@@ -100,7 +104,7 @@ def predict(
         if is_url(out):
             check_takes_results(out, "--out")
         else:
-            check_file("--out", Path(out), _BEGINS[suffix])
+            check_file("--out", Path(out), *_BEGINS[suffix])
         form = suffix[1:]
     threads = resolve_jobs(jobs, "--jobs")
     paths = image_paths(images, tars=True)
@@ -294,7 +298,7 @@ class _LabelTable(_Table):
 
     @property
     def header(self) -> str:
-        return "image,labels\n"
+        return _LABELS_HEADER + "\n"
 
     def rows(self, part: Classified) -> Iterator[_Row]:
         for row in super().rows(part):

@@ -123,7 +123,14 @@ def _run_page(page, stand_ins=False):
                 _run(line)
 
 
-@pytest.mark.parametrize("page", PAGES)
+# Ten to twenty seconds each; `scripts/test --all` runs them.
+SLOW = ("howto/teaching", "howto/textures")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.exhaustive) if page in SLOW else page for page in PAGES],
+)
 def test_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

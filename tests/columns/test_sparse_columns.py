@@ -72,7 +72,9 @@ def test_the_matrix_that_is_given_stays_what_it_is():
     "learner",
     [
         GroupFeatureClassifier(alpha=0.5, rounds=8),
-        StructuralBoostingClassifier(alpha=1.0, rounds=8),
+        pytest.param(
+            StructuralBoostingClassifier(alpha=1.0, rounds=8), marks=pytest.mark.exhaustive
+        ),
         ForwardGreedyClassifier(4.0, rounds=20),
         ShareBoost(6),
         ShareBoost(6, criterion="orthogonal", search="screened", search_options={"keep": 8}),

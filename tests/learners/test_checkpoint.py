@@ -78,7 +78,12 @@ def test_rounds_of_other_settings_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "learner",
-    [GroupFeatureClassifier(alpha=0.5), StructuralBoostingClassifier(alpha=0.5, n_entering=3)],
+    [
+        GroupFeatureClassifier(alpha=0.5),
+        pytest.param(
+            StructuralBoostingClassifier(alpha=0.5, n_entering=3), marks=pytest.mark.exhaustive
+        ),
+    ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_fewer_features_are_those_of_a_fresh_fit(learner, tmp_path):

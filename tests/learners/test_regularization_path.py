@@ -38,7 +38,7 @@ def test_it_is_the_lasso_path():
     assert learner.alpha == 1.0
 
 
-@pytest.mark.parametrize("q", [2, np.inf])
+@pytest.mark.parametrize("q", [2, pytest.param(np.inf, marks=pytest.mark.exhaustive)])
 def test_every_point_is_what_a_single_fit_gives(q):
     X, y = load_digits(return_X_y=True)
     X, y = X[:200] / 16, y[:200]

@@ -188,7 +188,12 @@ def test_the_solver_goes_on_where_nothing_violates():
 @pytest.mark.parametrize(
     ("model", "m", "d"),
     [
-        (StructuralBoostingClassifier(alpha=1e-7, refit_tol=1e-9, calibrate=False), 60, 12),
+        pytest.param(
+            StructuralBoostingClassifier(alpha=1e-7, refit_tol=1e-9, calibrate=False),
+            60,
+            12,
+            marks=pytest.mark.exhaustive,
+        ),
         (MixedNormClassifier(alpha=1e-6, calibrate=False), 200, 40),
     ],
 )

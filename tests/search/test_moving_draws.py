@@ -82,7 +82,10 @@ def _loss(model, columns, y):
 
 LEARNERS = [
     GroupFeatureClassifier(alpha=0.5, rounds=6, loss="logistic"),
-    StructuralBoostingClassifier(alpha=2.0, rounds=6, n_entering=2, calibrate=False),
+    pytest.param(
+        StructuralBoostingClassifier(alpha=2.0, rounds=6, n_entering=2, calibrate=False),
+        marks=pytest.mark.exhaustive,
+    ),
     ShareBoost(5),
 ]
 

@@ -151,7 +151,13 @@ def test_tries_that_die_hang_or_take_too_much_are_seen():
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize(("kind", "n"), [("slow-clients", 9), ("concurrency", 6)])
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [
+        ("slow-clients", 9),
+        pytest.param("concurrency", 6, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_those_who_come_at_the_same_time_are_answered(kind, n):
     ended, counts = attack("--kinds", kind, "--n", n, "--seed", 1)
     assert counts[kind]["survived"] == n, ended.stderr

@@ -124,7 +124,7 @@ def _run_page(page, stand_ins=False):
 
 
 # Ten to twenty seconds each; `scripts/test --all` runs them.
-SLOW = ("howto/teaching", "howto/textures")
+SLOW = ("howto/teaching", "howto/textures", "howto/transfer", "own-pictures")
 
 
 @pytest.mark.parametrize(

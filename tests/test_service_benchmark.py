@@ -25,6 +25,7 @@ def test_speed_is_that_of_both_servers_at_all_connections(capsys):
     assert all(row["per_second"] > 0 and row["median"] <= row["high"] for row in rows)
 
 
+@pytest.mark.exhaustive
 def test_memory_is_read_after_each_part(capsys):
     rows = measured(capsys, "memory", "--requests", "40", "--parts", "2")["memory"]
     assert [row["requests"] for row in rows] == [0, 20, 40]
@@ -39,6 +40,7 @@ def test_an_attack_leaves_nobody_without_answer(capsys):
         assert row[who]["asked"] > row[who]["failed"] == 0
 
 
+@pytest.mark.exhaustive
 def test_the_service_lives_through_stops_reloads_and_killed_workers(capsys):
     options = ("--starts", "2", "--reloads", "1", "--kills", "1")
     rows = measured(capsys, "lives", *options)["lives"]

@@ -8,6 +8,7 @@ import pytest
 OPTIONS = ["--pictures", "300", "--scans", "1", "--side", "600", "--tile", "30", "--kills", "1"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="no wait4")
 def test_killed_and_resumed_to_the_same_file() -> None:
     pytest.importorskip("tifffile")

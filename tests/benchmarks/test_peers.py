@@ -61,6 +61,7 @@ def _command(tmp_path, *options):
     return [*command, *files, "--seeds", "2", *options]
 
 
+@pytest.mark.exhaustive
 def test_the_page(file, tmp_path):
     """Every peer whose packages are there has a row; of the others the page says so."""
     peers = PEERS | {"lacking": Peer("a peer of the future", "never", ("no_such_package",))}

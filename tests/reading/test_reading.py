@@ -183,6 +183,7 @@ def test_soft_noise_has_no_text(reader):
     assert read_page(reader, noise.astype(np.uint8)).text == ""
 
 
+@pytest.mark.exhaustive
 def test_a_page_of_salt_and_pepper_is_refused_or_read(reader):
     noise = np.random.default_rng(0).integers(0, 2, (300, 300), np.uint8) * 255
     sparse = np.where(np.random.default_rng(0).random((2000, 2000)) < 0.2, 0, 255).astype(np.uint8)

@@ -50,6 +50,7 @@ pool = "lbp"
 """
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_many_images_keeps_to_its_bound(tmp_path):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (3000, 90, 90), np.uint8)

@@ -1,4 +1,4 @@
-"""What the papers' theorems promise of a fitted model: bounds without their constants.
+"""What the theorems of GreedyTL promise of a fitted model: bounds without their constants.
 
 The theorems hide constants and logarithms in O(·). The numbers here are what stands inside: they
 compare models and numbers of examples with each other, and are no errors in percent.
@@ -14,49 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from visionshare.errors import InputError
 from visionshare.learners.greedytl import GreedyTL
-from visionshare.learners.shareboost import ShareBoost
-
-
-def generalization_gap(
-    model: ShareBoost, examples: int, columns: int, delta: float = 0.05
-) -> float:
-    """Return what bounds the test error less the training error of ShareBoost."""
-    # √((Tk·log(Tk)·log k + T·log d + log(1/δ)) / m): what is paid for T features grows with the
-    # logarithm of the pool alone.
-    check_is_fitted(model)
-    for name, value in (("examples", examples), ("columns", columns)):
-        if value < 1:
-            raise InputError(name, value, "a number of at least 1")
-    if not 0 < delta < 1:
-        raise InputError("delta", delta, "a probability between 0 and 1")
-    T = len(model.support_)
-    k = len(model.classes_)
-    if not T:
-        return math.sqrt(math.log(1 / delta) / examples)
-    chosen = T * k * math.log(T * k) * math.log(k) + T * math.log(columns)
-    return math.sqrt((chosen + math.log(1 / delta)) / examples)
-
-
-def shareboost_rounds(weights: np.ndarray, epsilon: float) -> int:
-    """Return how many rounds bring ShareBoost's loss within ``epsilon`` of a matrix's loss."""
-    # ⌈4 ‖W*‖²_{∞,1} / ε⌉, of theorem 2; it bounds the number of features too.
-    _check_positive("epsilon", epsilon)
-    norm = float(np.abs(weights).max(axis=0).sum())
-    return math.ceil(4 * norm**2 / epsilon)
-
-
-def shareboost_features(n_features: int, largest: float, epsilon: float) -> int:
-    """Return how many features ShareBoost needs where a few of bounded weight suffice."""
-    # ⌈4 r² c² / ε⌉, of corollary 1: its loss is at most 2 ε, for ``n_features`` weights of at most
-    # ``largest`` whose loss is ε.
-    _check_positive("n_features", n_features)
-    _check_positive("largest", largest)
-    return shareboost_rounds(np.full((1, n_features), largest), epsilon)
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not value > 0:
-        raise InputError(name, value, "a number above 0")
 
 
 def transfer_gap(model: GreedyTL, X: np.ndarray, y: np.ndarray) -> float:

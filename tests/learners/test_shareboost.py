@@ -9,10 +9,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import check_estimator
 
-from scripts.reproduce.theorems import shareboost_rounds
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.learners import ShareBoost
+from visionshare.learners import ShareBoost, shareboost_rounds
 from visionshare.losses import MulticlassLogistic
 
 PLAIN = {"penalty": "none", "scaling": "max_abs", "refit_tol": 1e-9, "max_iter": 3000}

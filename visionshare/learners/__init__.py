@@ -1,5 +1,10 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
+from visionshare.learners.bounds import (
+    generalization_gap,
+    shareboost_features,
+    shareboost_rounds,
+)
 from visionshare.learners.dense import DenseClassifier
 from visionshare.learners.fine_tuning import (
     FineTuning,
@@ -39,6 +44,9 @@ __all__ = [
     "bytes_per_image",
     "features_needed",
     "fine_tune",
+    "generalization_gap",
     "regularization_path",
+    "shareboost_features",
+    "shareboost_rounds",
     "sparsify",
 ]

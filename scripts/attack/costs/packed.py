@@ -160,7 +160,9 @@ def _use_idx(content: bytes) -> int:
 
     path = written(content, "-images-idx3-ubyte.gz")
     # As many labels as the images announce, in few bytes.
-    announced = struct.unpack(">I", content[4:8])[0] if content[:2] != b"\x1f\x8b" else 5
+    announced = 5
+    if content[:2] != b"\x1f\x8b":
+        announced = int.from_bytes(content[4:8], "big")
     written(_idx((announced,)) + bytes(min(announced, 1 << 24)), "-labels-idx1-ubyte.gz")
     load_images(path)
     return 0

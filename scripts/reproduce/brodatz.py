@@ -294,7 +294,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
     _logger.info("%s after %.0f s", scores, time.perf_counter() - begun)
     drawn, grid = (best(scores[name]) for name in ("learned", "fixed"))
     n = 200 if args.quick else args.patches
-    data = [task(plates, n, seed) for seed in range(1 if args.quick else args.seeds)]
+    data = [task(plates, n, seed) for seed in range(args.seeds)]
     seeds = list(enumerate(data))
     runs = {
         "learned": [learned(d, drawn, s, most=MOST) for s, d in seeds],

@@ -197,7 +197,7 @@ def main() -> None:
     measured: Needs = {}
     alphas: dict[str, float] = {}
     with thread_limit(options.jobs):
-        for seed in range(1 if options.quick else options.seeds):
+        for seed in range(options.seeds):
             pool = measure(images, y, seed, alphas, measured)
             write(options, measured, alphas, pool)
 

@@ -49,8 +49,9 @@ def _grid(n: int, size: int = 3) -> str:
 
 _PLAIN = "fine_tuning.weight_standardization=false"
 _LAST = "fine_tuning.averaging=0"
-# Epochs of every step that is fine-tuned.
+# Epochs of every step that is fine-tuned, and settings of --quick.
 EPOCHS = 20
+FEW = ("fine_tuning.epochs=1", "data.limit=1000")
 STEPS = (
     Step(
         "6 templates of 7x7 pixels in 4 cells, chosen greedily",
@@ -136,16 +137,16 @@ def main() -> None:
     parser.add_argument("--remark", default="", help="how the runs were made, for the page")
     options = parser.parse_args()
     if options.steps:
-        epochs = [f"fine_tuning.epochs={2 if options.quick else EPOCHS}"]
-        epochs += ["data.limit=2000"] if options.quick else []
+        epochs = FEW if options.quick else (f"fine_tuning.epochs={EPOCHS}",)
         for number, step in enumerate(STEPS):
             settings = [*HELD_OUT, *epochs, *step.settings]
             run("mnist-200k", settings, options.runs / f"step-{number}", options, step.tuned)
     else:
         for pipeline in options.pipelines:
-            for seed in range(1 if options.quick else options.seeds):
+            for seed in range(options.seeds):
                 folder = options.runs / f"{pipeline}-{seed}"
-                run(pipeline, [f"seed={seed}"], folder, options, tuned=True)
+                settings = [f"seed={seed}", *(FEW if options.quick else ())]
+                run(pipeline, settings, folder, options, tuned=True)
     folders = sorted(options.runs.glob("*-[0-9]"))
     keep_runs(options.out, "layers", {folder.name: figures_of(folder) for folder in folders})
     write_page(

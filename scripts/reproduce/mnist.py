@@ -26,6 +26,8 @@ import numpy as np
 from scripts.reproduce.mnist_trials import HELD_OUT, KEYS, TRIED, folder_of, settings_of
 from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 
+# Settings of --quick.
+FEW = ("data.limit=1000", "learner.rounds=10")
 PIPELINES = ("mnist", "mnist-266", "mnist-deformed", "mnist-compact")
 
 # The data sets that the recipes are read on; each has a page.
@@ -143,8 +145,9 @@ def main() -> None:
                 folder = folder_of(options.runs, pipeline, trial)
                 run(pipeline, settings_of(trial), folder, options)
         else:
-            for seed in range(1 if options.quick else options.seeds):
+            for seed in range(options.seeds):
                 settings = [f"seed={seed}", f"data.source={options.dataset}"]
+                settings += FEW if options.quick else ()
                 run(pipeline, settings, options.runs / f"{pipeline}-{seed}", options)
     write(options)
 

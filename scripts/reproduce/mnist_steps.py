@@ -339,7 +339,7 @@ def main() -> None:
     parser.add_argument("--templates", type=int, default=1000, help="of the pool (default 1000)")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
-    seeds = range(1 if options.quick else options.seeds)
+    seeds = range(options.seeds)
     for seed in seeds:
         for step in STEPS:
             if not step.searches_copies:

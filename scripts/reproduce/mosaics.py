@@ -81,7 +81,7 @@ def main() -> None:
     tried = [replace(s, filters=60, patches=100, rounds=10) for s in TRIED[:2]]
     tried = tried if options.quick else TRIED
     chosen, smooth, rows = choose(plates, taken, tried, options.jobs)
-    seeds = range(1 if options.quick else options.seeds)
+    seeds = range(options.seeds)
     truths = {name: truth_of(region) for name, region in maps.items()}
     measured = [read_mosaics(plates, taken, chosen, seed, mosaics, options.jobs) for seed in seeds]
     for name in MOSAICS:

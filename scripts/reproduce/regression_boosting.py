@@ -232,7 +232,7 @@ def lasso(data: Split) -> Outcome:
 def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
     """Yield, after each split, the outcomes of all machines."""
     measured: dict[tuple[str, str], list[Outcome]] = {}
-    for seed in range(1 if options.quick else options.seeds):
+    for seed in range(options.seeds):
         for name in NAMES:
             X, y, _ = load(options.data, name)
             order = np.random.default_rng(seed).permutation(len(y))

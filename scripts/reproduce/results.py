@@ -40,9 +40,20 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--seeds", type=int, default=5, help="repetitions (default 5)")
     parser.add_argument("--jobs", type=int, default=1, help="threads (default 1)")
-    parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
+    parser.add_argument(
+        "--quick", action=_Quick, nargs=0, default=False, help="small parts, one seed"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of page and pictures")
     return parser
+
+
+class _Quick(argparse.Action):
+    """Sets one seed too."""
+
+    def __call__(self, parser: Any, options: argparse.Namespace, *_: Any) -> None:
+        """Set both options."""
+        options.quick = True
+        options.seeds = 1
 
 
 def pyplot() -> Any:

@@ -234,7 +234,7 @@ def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], pat
 def main() -> None:
     """Run all solvers on both data sets and write the page."""
     options = arguments(__doc__).parse_args()
-    measured, seeds = {}, 1 if options.quick else options.seeds
+    measured, seeds = {}, options.seeds
     with thread_limit(options.jobs):
         for name in ALPHAS:
             X, y, _ = load(options.data, name)

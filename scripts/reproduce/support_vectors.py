@@ -236,7 +236,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--set", choices=sorted(TASKS), required=True, help="of examples")
     options = parser.parse_args()
-    task = TASKS[options.set](options.data, 1 if options.quick else options.seeds)
+    task = TASKS[options.set](options.data, options.seeds)
     with thread_limit(options.jobs):
         for measured, chosen in measure(task):
             write(options, task, measured, chosen)

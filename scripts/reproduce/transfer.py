@@ -301,9 +301,10 @@ def draw_matrices(
 def main() -> None:
     """Measure the seconds, then the accuracies; write the page after each data set."""
     parser = arguments(__doc__)
+    parser.set_defaults(seeds=DRAWS)
     parser.add_argument("--every", type=int, default=1, help="learn every so-many-th class alone")
     options = parser.parse_args()
-    draws = 2 if options.quick else DRAWS
+    draws = options.seeds
     options.out.mkdir(parents=True, exist_ok=True)
     measured: dict[str, Outcome] = {}
     names: dict[str, list[str]] = {}

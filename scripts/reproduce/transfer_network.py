@@ -4,7 +4,7 @@ Figures 1, 2 and 4 to 7 of I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greed
 transfer learning", Computer Vision and Image Understanding 156, 2017, with EfficientNet-Lite0 in
 place of DeCAF, on flowers, CIFAR-10, characters in photographs and textures.
 
-    python -m scripts.reproduce.transfer_network --data DIR --columns FOLDER
+    python -m scripts.reproduce.transfer_network --data DIR --runs FOLDER
 """
 
 from __future__ import annotations
@@ -180,18 +180,19 @@ def strongest(weights: Weights, names: list[str]) -> str:
 def main() -> None:
     """Measure one data set after the other; write the page after each."""
     parser = arguments(__doc__)
+    parser.set_defaults(seeds=DRAWS)
     parser.add_argument(
-        "--columns", type=Path, default=Path("out/transfer-network"), help="folder of columns"
+        "--runs", type=Path, default=Path("out/transfer-network"), help="folder of columns"
     )
     options = parser.parse_args()
-    draws = 2 if options.quick else DRAWS
+    draws = options.seeds
     options.out.mkdir(parents=True, exist_ok=True)
     done: dict[str, tuple[Outcome, Weights, list[str]]] = {}
     with thread_limit(options.jobs):
         for setting in SETTINGS:
-            kept = options.columns / f"{setting.name}-{draws}.pickle"
+            kept = options.runs / f"{setting.name}-{draws}.pickle"
             if not kept.is_file():
-                found = run(options.data, options.columns, setting, draws)
+                found = run(options.data, options.runs, setting, draws)
                 kept.write_bytes(pickle.dumps(found))
             # Written by the lines above, on this machine.
             done[setting.name] = pickle.loads(kept.read_bytes())

@@ -1,0 +1,130 @@
+"""All pages of docs/results that scripts.reproduce makes, in one run at one commit.
+
+    python -m scripts.reproduce.all --data DIR --quick     # one seed of small parts
+    python -m scripts.reproduce.all --data DIR             # all seeds
+
+Pages, raw runs and logs are in out/pages-COMMIT. A run that is stopped goes on: pages that are
+there stay. What each page took is printed, and kept in all.json. Comparisons with other classifiers
+are pages of benchmarks.peers, benchmarks.pictures and benchmarks.edge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scripts.reproduce.results import arguments, commit, table
+from visionshare.files.durable import write_text
+
+
+class Page(NamedTuple):
+    """A script, its hours with all seeds on one core, and options that pages do not share."""
+
+    module: str
+    hours: float
+    seeds: int = 5
+    options: tuple[str, ...] = ()
+    quick: tuple[str, ...] = ()
+    keeps_runs: bool = False
+    reads_data: bool = True
+
+    @property
+    def name(self) -> str:
+        """The script, and the set that it is run on."""
+        return "-".join([self.module, *self.options[1:2]])
+
+
+FEW_IMAGES = ("--images", "2000", "--rounds", "12", "--templates", "40", "--copies", "1")
+PAGES = (
+    # ShareBoost
+    Page("synthetic_sharing", 0.5),
+    Page("features_against_classes", 3),
+    Page("error_against_sparsity", 5, 3),
+    Page("mnist_steps", 40, 3, (), FEW_IMAGES, keeps_runs=True),
+    Page("mnist", 20, 3, ("--dataset", "mnist"), keeps_runs=True),
+    Page("mnist", 10, 1, ("--dataset", "fashion-mnist"), keeps_runs=True),
+    Page("anchor_searches", 1.5, 3),
+    Page("anchors", 4),
+    Page("moved_anchors", 3),
+    # Boosting with structural sparsity
+    Page("regression_boosting", 2, 3),
+    Page("coverage", 3),
+    Page("kernel_hypotheses", 12, 3, keeps_runs=True),
+    # Infinitely many features
+    Page("solvers", 1),
+    Page("brodatz", 3, keeps_runs=True),
+    Page("moved_filters", 0.5),
+    Page("kernels", 5),
+    Page("adult_examples", 2),
+    Page("moved_draws", 5),
+    Page("support_vectors", 2, 5, ("--set", "adult")),
+    Page("support_vectors", 0.5, 5, ("--set", "spambase")),
+    # GreedyTL
+    Page("transfer", 3, 10),
+    Page("transfer_network", 3, 10, keeps_runs=True),
+    # Sparsifiability
+    Page("sparsification", 1),
+    # The library
+    Page("sparse_peers", 2, 3),
+    Page("screening", 0.5),
+    Page("scaling", 8, keeps_runs=True),
+    Page("layers", 40, 3, keeps_runs=True),
+    Page("mosaics", 1),
+    Page("ocr", 2),
+    Page("exports", 0.2),
+    Page("extraction", 2, keeps_runs=True, reads_data=False),
+    Page("reliability", 8, keeps_runs=True, reads_data=False),
+)
+
+
+def command_of(page: Page, options: argparse.Namespace) -> list[str]:
+    """Return the command that makes a page."""
+    command = [sys.executable, "-m", f"scripts.reproduce.{page.module}", *page.options]
+    command += ["--out", str(options.out)]
+    if page.reads_data:
+        command += ["--data", str(options.data), "--jobs", str(options.jobs)]
+        command += ["--seeds", str(page.seeds)]
+    if page.keeps_runs:
+        command += ["--runs", str(options.out / "runs" / page.name)]
+    return [*command, *page.quick, "--quick"] if options.quick else command
+
+
+def make(page: Page, options: argparse.Namespace) -> dict[str, Any]:
+    """Make a page and return how its script ended, with the seconds that it took."""
+    log = options.out / "logs" / f"{page.name}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    begun = time.perf_counter()
+    with log.open("w", encoding="utf-8") as file:
+        ended = subprocess.run(command_of(page, options), stdout=file, stderr=subprocess.STDOUT)
+    return {"seconds": round(time.perf_counter() - begun), "failed": ended.returncode != 0}
+
+
+def main() -> None:
+    """Make the pages that are missing; end with an error where one failed."""
+    hours = sum(page.hours for page in PAGES)
+    parser = arguments(f"{__doc__}\nAll seeds take about {hours:.0f} hours on one core.")
+    names = [page.name for page in PAGES]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="these pages")
+    parser.set_defaults(out=None)
+    options = parser.parse_args()
+    options.out = options.out or Path("out") / f"pages-{commit()}{'-quick' * options.quick}"
+    kept = options.out / "all.json"
+    done: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
+    for page in PAGES:
+        if page.name in options.only and done.get(page.name, {"failed": True})["failed"]:
+            print(page.name, flush=True)
+            done[page.name] = make(page, options)
+            write_text(kept, json.dumps(done, indent=1) + "\n")
+    rows = [[name, one["seconds"], "failed" if one["failed"] else ""] for name, one in done.items()]
+    print(table(["page", "seconds", ""], rows))
+    if any(one["failed"] for one in done.values()):
+        raise SystemExit(f"some pages failed: their logs are in {options.out / 'logs'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ import pytest
 from jinja2 import meta, nodes
 from numpy.testing import assert_allclose, assert_array_equal
 
+from scripts.reproduce import all as all_pages
 from scripts.reproduce import brodatz, brodatz_page, mnist, mnist_steps, sparse_peers
 from scripts.reproduce.mnist_trials import TRIED, folder_of
 from scripts.reproduce.results import (
@@ -355,3 +356,49 @@ def test_a_page_of_results_has_its_command_commit_and_raw_runs(page):
     assert all(kept)
     if said[1].startswith("scripts.reproduce."):
         assert kept[0]["runs"]
+
+
+def _rows_of_papers():
+    """Return the cells of the rows about the papers."""
+    text = (RESULTS / "README.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [row for row in rows if row[0] != "in the paper"]
+
+
+@pytest.mark.parametrize("row", _rows_of_papers(), ids=lambda row: row[0])
+def test_a_claim_of_a_paper_has_figures_a_verdict_and_a_command(row):
+    _, printed, ours, seeds, verdict, command = row
+    assert verdict in ("reproduced", "reproduced in part", "refuted", "no data")
+    if verdict == "no data":
+        return
+    assert printed
+    assert ours
+    assert seeds != "–"
+    words, *files = re.search(r"`([^`]+)`", command).group(1).split()
+    if words == "pytest":
+        assert all((ROOT / file).exists() for file in files)
+    else:
+        assert importlib.util.find_spec(f"scripts.reproduce.{words}")
+
+
+def test_one_command_makes_every_page_of_the_papers():
+    made = {page.name for page in all_pages.PAGES}
+    linked = set()
+    for row in _rows_of_papers():
+        linked |= set(re.findall(r"\((\S+)\.md\)", row[-1]))
+    assert linked <= made
+
+
+def test_a_run_of_all_pages_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
+    pages = all_pages.Page("ranks", 0, reads_data=False), all_pages.Page("no_script", 0)
+    monkeypatch.setattr(all_pages, "PAGES", pages)
+    monkeypatch.setattr("sys.argv", ["all", "--data", "data", "--quick", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="failed"):
+        all_pages.main()
+    assert "No module" in (tmp_path / "logs" / "no_script.txt").read_text(encoding="utf-8")
+    monkeypatch.setattr(all_pages, "PAGES", pages[:1])
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="failed"):
+        all_pages.main()
+    assert not capsys.readouterr().out.startswith("ranks")

@@ -41,6 +41,9 @@ def test_everything_is_written(run):
     assert metrics["rounds"] == 1
     assert metrics["macs"] == run.classifier.macs
     assert metrics["seconds"]["fine-tuning"] > 0
+    losses = [loss for loss, _, _ in metrics["epochs"]["training"]]
+    assert len(losses) == 3
+    assert losses[-1] < losses[0]
     model = visionshare.load(run.out / "classifier.safetensors")
     assert same(model, run.classifier)
     assert model.metadata["recipe"]["fine_tuning"]["epochs"] == 3

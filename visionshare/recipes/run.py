@@ -55,6 +55,12 @@ class TrainingRun:
     clock: Clock = field(default_factory=Clock, compare=False)
     client: Any = None
     trials: Mapping[str, Sequence[Any]] | None = None
+    # Loss, training error and validation error of each epoch, by the folder of the training.
+    curves: dict[Path, list[tuple[float, float, float]]] = field(default_factory=dict)
+
+    def curve(self) -> list[tuple[float, float, float]]:
+        """Return the list that receives the epochs of this training."""
+        return self.curves.setdefault(self.work, [])
 
     @property
     def in_partitions(self) -> bool:

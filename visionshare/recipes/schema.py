@@ -341,9 +341,10 @@ def _sections() -> dict[str, Any]:
     }
 
 
-def as_settings(recipe: Recipe) -> Mapping[str, Any]:
+def as_settings(recipe: Recipe, exclude_defaults: bool = False) -> Mapping[str, Any]:
     """Return a recipe as plain nested values that JSON can hold."""
-    settings: dict[str, Any] = _finite(recipe.model_dump(mode="json"))
+    values = recipe.model_dump(mode="json", exclude_defaults=exclude_defaults)
+    settings: dict[str, Any] = _finite(values)
     return settings
 
 

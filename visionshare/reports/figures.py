@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -23,6 +23,7 @@ __all__ = [
     "confusion_matrix",
     "error_by_cost",
     "error_by_features",
+    "learning_curves",
     "weights_by_class",
 ]
 
@@ -36,7 +37,10 @@ _SIZE = (4.0, 3.1)
 _MARGIN = 0.15
 _LETTER = 0.075
 # Letters stay letters, and every drawing of the same figures has the same bytes.
-_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "visionshare", "font.size": 9}
+_STYLE: Any = {
+    "svg.fonttype": "none", "font.size": 9,
+    "axes.facecolor": "none", "savefig.facecolor": "none",
+}  # fmt: skip
 # Classes with numbers in the cells of their confusion matrix, and those with names.
 _NUMBERED = 25
 _NAMED = 100
@@ -46,33 +50,46 @@ _NEEDLESS = [
     (re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL), ""),
     (re.compile(r"font-family: '[^;\"]*sans-serif"), "font-family: sans-serif"),
     (re.compile(r' transform="rotate\(-0 [^"]*"'), ""),
+    # Names of groups are the same in every drawing of a page.
+    (re.compile(r'<g id="[^"]*"'), "<g"),
 ]
+# Colors that the page turns over in the dark, where it has them.
+_TURNED = {"#000000": "currentColor", _BLUE: f"var(--blue, {_BLUE})", _RED: f"var(--red, {_RED})"}
 # Numbers are cut in tags alone: a class may be called 0.125.
 _TAG = re.compile(r"<[^>]*>")
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 
 
-def _as_svg(draw: Callable[_P, Axes]) -> Callable[_P, str]:
-    """Return a function that gives the SVG of what another one draws."""
+def _as_svg(name: str) -> Callable[[Callable[_P, Axes]], Callable[_P, str]]:
+    """Return what turns a function that draws into one that gives an SVG of this name."""
 
-    @wraps(draw)
-    def drawn(*arguments: _P.args, **options: _P.kwargs) -> str:
-        text = io.StringIO()
-        with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-            # Names are text in the drawing: what shows it has its own fonts.
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
-            figure: Any = draw(*arguments, **options).figure
-            figure.savefig(text, format="svg", metadata={"Date": None})
-        svg = text.getvalue()
-        return _lean(svg[svg.index("<svg") :])
+    def decorated(draw: Callable[_P, Axes]) -> Callable[_P, str]:
+        @wraps(draw)
+        def drawn(*arguments: _P.args, **options: _P.kwargs) -> str:
+            text = io.StringIO()
+            # Identities in a drawing are those of no other one of the page.
+            style = {**_STYLE, "svg.hashsalt": f"{name} {arguments[1:]}"}
+            with matplotlib.rc_context(style), warnings.catch_warnings():
+                # Names are text in the drawing: what shows it has its own fonts.
+                warnings.filterwarnings("ignore", "Glyph .* missing from font")
+                figure: Any = draw(*arguments, **options).figure
+                figure.savefig(text, format="svg", metadata={"Date": None})
+            _, _, svg = text.getvalue().partition("<svg")
+            # A drawing with links is a group: what lies in a picture cannot be reached.
+            role = "group" if "<a " in svg else "img"
+            return _lean(f'<svg role="{role}" aria-label="{name}"{svg}')
 
-    return drawn
+        return drawn
+
+    return decorated
 
 
 def _lean(svg: str) -> str:
     """Return a drawing without what says nothing in a page, half of one with many numbers."""
     for pattern, kept in _NEEDLESS:
         svg = pattern.sub(kept, svg)
+    for color, shown in _TURNED.items():
+        svg = svg.replace(color, shown)
     return _TAG.sub(lambda tag: _DIGITS.sub(r"\1", tag.group()), svg)
 
 
@@ -119,14 +136,14 @@ def _error_curves(classifier: CompactClassifier, xlabel: str, x: np.ndarray) -> 
     return axis
 
 
-@_as_svg
+@_as_svg("Error against the number of features")
 def error_by_features(classifier: CompactClassifier) -> Axes:
     """Return the error against the number of features, round by round."""
     n_features = np.array([step.n_features for step in classifier.path])
     return _error_curves(classifier, "features", n_features)
 
 
-@_as_svg
+@_as_svg("Error against multiply-accumulates per image")
 def error_by_cost(classifier: CompactClassifier) -> Axes:
     """Return the error against the multiply-accumulates per image, round by round."""
     macs = np.array([step.macs for step in classifier.path], float)
@@ -142,7 +159,23 @@ def error_by_cost(classifier: CompactClassifier) -> Axes:
     return axis
 
 
-@_as_svg
+@_as_svg("Loss and error by epoch")
+def learning_curves(trainings: Mapping[str, Sequence[Sequence[float | None]]], kind: str) -> Axes:
+    """Return the "loss" or "error" of each training's epochs."""
+    axis = _curve_axes("epoch", "loss" if kind == "loss" else "error (%)")
+    for name, epochs in trainings.items():
+        loss, error, validation = np.array(epochs, float).T
+        number = np.arange(1, len(loss) + 1)
+        (line,) = axis.plot(number, loss if kind == "loss" else 100 * error, lw=1.6, label=name)
+        if kind == "error" and not np.isnan(validation).all():
+            axis.plot(number, 100 * validation, lw=1.2, ls="--", color=line.get_color())
+    axis.set_ylim(bottom=0)
+    if len(trainings) > 1:
+        axis.legend(frameon=False)
+    return axis
+
+
+@_as_svg("Predicted values against true values")
 def values_plot(values: ValueResults) -> Axes:
     """Return the values that are said against the true ones."""
     axis = _curve_axes("true value", "predicted value")
@@ -152,7 +185,7 @@ def values_plot(values: ValueResults) -> Axes:
     return axis
 
 
-@_as_svg
+@_as_svg("Errors of predicted values against true values")
 def residuals_plot(values: ValueResults) -> Axes:
     """Return by how much values are too large, against the true ones."""
     axis = _curve_axes("true value", "predicted − true")
@@ -167,7 +200,7 @@ def _some(x: np.ndarray, y: np.ndarray, most: int = 2000) -> tuple[np.ndarray, n
     return x[::step], y[::step]
 
 
-@_as_svg
+@_as_svg("Accuracy against confidence")
 def calibration_curve(results: Results) -> Axes:
     """Return the accuracy against the confidence, with how many images have it."""
     bins = calibration(results)
@@ -187,7 +220,7 @@ def calibration_curve(results: Results) -> Axes:
     return axis
 
 
-@_as_svg
+@_as_svg("Weights of the first features by class")
 def weights_by_class(classifier: CompactClassifier, n: int = 30) -> Axes:
     """Return the weights of the first features by class."""
     weights = classifier.weights[:, :n]
@@ -204,8 +237,8 @@ def weights_by_class(classifier: CompactClassifier, n: int = 30) -> Axes:
     return axis
 
 
-@_as_svg
-def confusion_matrix(results: Results) -> Axes:
+@_as_svg("Confusion matrix")
+def confusion_matrix(results: Results, linked: Collection[tuple[int, int]] = ()) -> Axes:
     """Return the confusion matrix: part of each class by prediction, with counts where they fit."""
     counts = results.confusion
     k = len(counts)
@@ -237,6 +270,8 @@ def confusion_matrix(results: Results) -> Axes:
         is_dark = i != j and np.sqrt(wrong[i, j]) > 0.6 * largest
         style: dict[str, Any] = {"weight": "bold"} if i == j else {}
         style |= {"size": letters, "color": "white" if is_dark else _INK}
+        if (i, j) in linked:
+            style["url"] = f"#cell-{i}-{j}"
         axis.text(j, i, str(counts[i, j]), ha="center", va="center", **style)
     return axis
 

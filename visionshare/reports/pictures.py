@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,46 @@ _MOST_VALUES = 2**22
 _COLORS = 32
 
 
-def misclassified(results: Results, n: int = 100) -> list[dict[str, Any]]:
-    """Return up to ``n`` misclassified images, the most confident first."""
+def samples(
+    images: np.ndarray, labels: np.ndarray, classes: Sequence[str], n: int = 5, most: int = 24
+) -> list[dict[str, Any]]:
+    """Return the count and a few pictures of each of the first classes."""
+    if images.ndim < 3:
+        return []
+    groups = []
+    for c, name in enumerate(classes[:most]):
+        own = np.flatnonzero(labels == c)
+        shown = own[np.linspace(0, len(own) - 1, min(n, len(own))).astype(int)]
+        sources = [thumbnail_source(images[i]) for i in shown]
+        groups.append({"name": name, "images": len(own), "sources": sources})
+    return groups
+
+
+def mistakes_by_cell(results: Results, most: int = 100) -> list[dict[str, Any]]:
+    """Return misclassified images by cell of the confusion matrix, the fullest cell first."""
     if results.images.ndim < 3:
         return []
+    cells: dict[tuple[int, int], list[int]] = {}
+    for i in results.mistakes.tolist():
+        cell = (int(results.labels[i]), int(results.predictions[i]))
+        cells.setdefault(cell, []).append(i)
+    fullest = sorted(cells.items(), key=lambda cell: -len(cell[1]))[:most]
+    # Full cells leave room for the others.
+    sizes = np.array([len(rows) for _, rows in fullest])
+    shown = max(n for n in range(1, most + 1) if np.minimum(sizes, n).sum() <= most)
     return [
-        {"source": thumbnail_source(results.images[i]), **_described(results, i)}
-        for i in results.mistakes[:n].tolist()
+        {
+            "cell": (true, predicted),
+            "id": f"cell-{true}-{predicted}",
+            "true": results.classes[true],
+            "predicted": results.classes[predicted],
+            "images": len(rows),
+            "shown": [
+                {"source": thumbnail_source(results.images[i]), **_described(results, i)}
+                for i in rows[:shown]
+            ],
+        }
+        for (true, predicted), rows in fullest
     ]
 
 

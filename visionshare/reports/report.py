@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
 from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
@@ -50,7 +55,9 @@ def write_report(
     *,
     metrics: Mapping[str, Any],
     settings: Mapping[str, Any],
+    changed: Mapping[str, Any] | None = None,
     examples: np.ndarray | None = None,
+    labels: np.ndarray | None = None,
     measured: CompactClassifier | None = None,
     values: ValueResults | None = None,
 ) -> None:
@@ -64,11 +71,16 @@ def write_report(
         None where no image was kept from training: the report then has no test figure.
     metrics : mapping
         The figures of ``metrics.json``; "notes" are sentences on the images, and "trials" columns
-        of a search, as ``search_results_`` of :class:`visionshare.ImageClassifier`.
+        of a search, as ``search_results_`` of :class:`visionshare.ImageClassifier`; "epochs" are
+        loss, training and validation error of the epochs of each training.
     settings : mapping
         The recipe, nested plain values.
+    changed : mapping, optional
+        The part of the settings that differs from the defaults; the others are folded.
     examples : ndarray of shape (n, H, W[, C]), optional
-        Images that show what templates respond to, where there are no results.
+        Training images.
+    labels : ndarray of shape (n,), optional
+        Classes of the training images, as indexes into those of the classifier.
     measured : CompactClassifier, optional
         Whose results these are, where the classifier learned again from the test images.
     values : ValueResults, optional
@@ -93,11 +105,10 @@ def write_report(
     from visionshare.reports.figures import weights_by_class
     from visionshare.reports.pictures import family_pictures
 
-    tested = results is not None and len(results) > 0
+    test = None
     if values is not None:
         pictures = family_pictures(classifier, values.images)
-        test = None
-    elif results is not None and tested:
+    elif results is not None and len(results) > 0:
         pictures = family_pictures(classifier, results.images)
         test = _tested(measured or classifier, results)
         if "refit_images" in metrics:
@@ -105,7 +116,8 @@ def write_report(
     else:
         shown = np.empty(0) if examples is None else examples
         pictures = family_pictures(classifier, shown, "training images")
-        test = None
+    flat = _flat(settings)
+    differing = _flat(changed or {})
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
@@ -117,6 +129,7 @@ def write_report(
         refused=_refused(metrics),
         trials=_trials(metrics),
         curves=list(map(Markup, _curves(measured or classifier))),
+        epochs=list(map(Markup, _learning_curves(metrics))),
         layers=classifier.layers,
         pictures=pictures,
         weights=Markup(weights_by_class(classifier)),
@@ -127,10 +140,48 @@ def write_report(
         values=None if values is None else _of_values(values, metrics),
         preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
-        settings=_flat(settings),
+        settings={name: value for name, value in flat.items() if name not in differing},
+        changed=differing,
+        written=_written(),
+        **_samples(classifier, examples, labels, results),
     )
     # A setting may name a file whose name is no text.
     write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
+
+
+def _written() -> dict[str, str]:
+    """Return when the report was written, by which version, and by which command."""
+    from visionshare import __version__
+
+    now = datetime.now(timezone.utc)
+    program = Path(sys.argv[0])
+    is_own = program.stem == "visionshare" or program.parts[-2:-1] == ("visionshare",)
+    command = shlex.join(["visionshare", *sys.argv[1:]]) if is_own else ""
+    return {"date": f"{now:%Y-%m-%d %H:%M} UTC", "version": __version__, "command": command}
+
+
+def _samples(
+    classifier: CompactClassifier,
+    examples: np.ndarray | None,
+    labels: np.ndarray | None,
+    results: Results | None,
+) -> dict[str, Any]:
+    """Return pictures and counts of each class: of the training images, or else of the results."""
+    from visionshare.reports.pictures import samples
+
+    if examples is not None and labels is not None:
+        called, classes = "training images", class_names(classifier.classes_)
+    elif results is not None and len(results):
+        called, classes = "images", results.classes
+        examples, labels = results.images, results.labels
+    else:
+        return {"samples": [], "samples_are": "", "n_samples": 0, "n_classes": 0}
+    return {
+        "samples": samples(examples, labels, classes),
+        "samples_are": called,
+        "n_samples": len(examples),
+        "n_classes": len(classes),
+    }
 
 
 def _about_test(metrics: Mapping[str, Any], values: ValueResults | None) -> str:
@@ -169,14 +220,23 @@ def _curves(classifier: CompactClassifier) -> list[str]:
     return drawn
 
 
+def _learning_curves(metrics: Mapping[str, Any]) -> list[str]:
+    """Return the drawings of loss and error by epoch, where there were epochs."""
+    from visionshare.reports.figures import learning_curves
+
+    trainings = {name: epochs for name, epochs in metrics.get("epochs", {}).items() if epochs}
+    return [learning_curves(trainings, kind) for kind in ("loss", "error") if trainings]
+
+
 def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
     """Return all that the page says of the results."""
     from markupsafe import Markup
 
     from visionshare.reports import figures
     from visionshare.reports import results as measures
-    from visionshare.reports.pictures import explained_images, misclassified
+    from visionshare.reports.pictures import explained_images, mistakes_by_cell
 
+    cells = mistakes_by_cell(results)
     low, high = measures.error_interval(results.errors, len(results))
     return {
         "results": results,
@@ -185,11 +245,12 @@ def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
         "majority": results.classes[results.majority],
         "by_class": measures.figures_by_class(results),
         "confused": measures.most_confused(results),
-        "confusion": Markup(figures.confusion_matrix(results)),
+        "confusion": Markup(figures.confusion_matrix(results, [c["cell"] for c in cells])),
         "calibration": Markup(figures.calibration_curve(results)),
         "ece": 100 * measures.calibration(results).ece,
         "mean_confidence": 100 * float(results.confidences.mean()),
-        "misclassified": misclassified(results),
+        "misclassified": cells,
+        "n_shown": sum(len(cell["shown"]) for cell in cells),
         "explained": explained_images(classifier, results),
     }
 

@@ -49,6 +49,7 @@ def fine_tune(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
     client: Any = None,
+    curve: list[tuple[float, float, float]] | None = None,
 ) -> CompactClassifier:
     """Return the classifier after gradient steps on its features' parameters and its weights.
 
@@ -83,6 +84,8 @@ def fine_tune(
     client : distributed.Client, optional
         Of a cluster whose workers hold the parts and compute their gradients, which are added up
         here: the classifier is that of this process with the same parts, bit for bit.
+    curve : list, optional
+        Receives the loss, training error and validation error of each epoch.
 
     Returns
     -------
@@ -142,7 +145,10 @@ def fine_tune(
     with thread_limit(n_jobs), _engine(parts, client, n_jobs) as engine:
         tuner = Tuner(classifier, settings, engine, numbers, splits, class_weights, n_jobs, counts)
         history = History(Epoch, settings.epochs, checkpoint, tuner.identity, progress=progress)
-        return tuner.classifier(history.collect(tuner.epochs(history.records), "fine-tuning"))
+        epochs = history.collect(tuner.epochs(history.records), "fine-tuning")
+        if curve is not None:
+            curve += [(e.loss, e.train_error, e.validation_error) for e in epochs]
+        return tuner.classifier(epochs)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,21 @@ def figures_of(
         figures["test_refused"] = evaluation.refused
     if run.trials:
         figures["trials"] = dict(run.trials)
+    if run.curves:
+        figures["epochs"] = {
+            " ".join(folder.relative_to(run.work).parts) or "training": _plain(curve)
+            for folder, curve in run.curves.items()
+        }
     if images.notes:
         figures["notes"] = list(images.notes)
     if evaluation.early_exit is not None:
         figures["early_exit"] = asdict(evaluation.early_exit)
     return figures
+
+
+def _plain(curve: list[tuple[float, float, float]]) -> list[list[float | None]]:
+    """Return the figures of epochs as JSON can hold them."""
+    return [[None if math.isnan(x) else round(x, 6) for x in epoch] for epoch in curve]
 
 
 def _used(run: TrainingRun) -> dict[str, Any]:
@@ -158,8 +169,10 @@ def _write_report(
         classifier,
         results,
         metrics=figures,
-        settings=dict(as_settings(run.recipe)),
+        settings=as_settings(run.recipe),
+        changed=as_settings(run.recipe, exclude_defaults=True),
         examples=images.originals,
+        labels=None if test.answers is not None else images.training.labels[: images.n_originals],
         measured=measured,
         values=values,
     )

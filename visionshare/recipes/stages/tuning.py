@@ -88,6 +88,7 @@ def fine_tuned(
         n_jobs=run.jobs,
         client=run.client,
         checkpoint=run.work / "epochs",
+        curve=run.curve(),
     )
     # Each label's own probabilities were learned.
     tuned = replace(tuned, temperature=1.0) if settings.several else tuned

@@ -380,12 +380,6 @@ class Columns(Totals, ABC):
             A column that is constant, or holds NaN, gets scale 0: scaled, it is zero.
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
-
-        Raises
-        ------
-        InputError
-            If no scaling has that name, the weights are no weights, a column of float16 has a
-            value that float16 cannot hold, or values are too large or too small to be scaled.
         """
         omega, total = example_weights(kind, omega, self.shape[0])
 

@@ -34,11 +34,6 @@ def list_datasets(catalog: Catalog = None) -> list[str]:
     catalog : path-like, optional
         A folder with a TOML file for each data set; the bundled catalog when omitted.
 
-    Raises
-    ------
-    DataError
-        If there is no such folder.
-
     Examples
     --------
     >>> "mnist" in list_datasets()
@@ -65,11 +60,6 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
         See :func:`list_datasets`.
     catalog : path-like, optional
         As in :func:`list_datasets`.
-
-    Raises
-    ------
-    DataError
-        If there is none of that name, or it is invalid.
 
     Examples
     --------
@@ -211,11 +201,6 @@ def fetch_dataset(
     -------
     list of Path
         The files.
-
-    Raises
-    ------
-    DataError
-        If a file has no address, cannot be downloaded, or has another sha256.
 
     Examples
     --------

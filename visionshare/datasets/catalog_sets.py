@@ -54,12 +54,6 @@ def load_dataset(
     catalog : path-like, optional
         As in :func:`list_datasets`.
 
-    Raises
-    ------
-    DataError
-        If the data set or a file of it is not there, or is another file than the catalog's
-        sha256 says, and what to do about it.
-
     Examples
     --------
     >>> load_dataset("digits", "test").images.shape
@@ -98,11 +92,6 @@ def load_plates(
         As in :func:`load_dataset`.
     catalog : path-like, optional
         As in :func:`list_datasets`.
-
-    Raises
-    ------
-    DataError
-        If the data set is of another kind, or a file of it is missing or no image.
 
     Examples
     --------

@@ -74,11 +74,6 @@ class Fonts:
         Uneven light, more blur and noise, and JPEG, as in the frames of a cheap camera.
     seed : int
 
-    Raises
-    ------
-    InputError
-        If a value is not accepted.
-
     Examples
     --------
     >>> len(Fonts(characters="letters").classes)

@@ -100,13 +100,7 @@ class ImageSet:
         return tuple(self.names[i] for i in np.arange(len(self.names))[ids])
 
     def of_classes(self, classes: Sequence[str]) -> ImageSet:
-        """Return the images of these classes alone, and the classes in this order.
-
-        Raises
-        ------
-        DataError
-            If there is no such class, or one is named twice.
-        """
+        """Return the images of these classes alone, and the classes in this order."""
         unknown = [name for name in classes if name not in self.classes]
         if unknown or not classes or len(set(classes)) < len(classes):
             given = quoted(unknown or classes) or "none"

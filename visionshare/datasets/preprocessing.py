@@ -86,11 +86,6 @@ class Preprocessing:
         What becomes 0 and 255 in files of floats or of integers of 32 bits. Training takes it
         from all of its pictures; without it each picture goes by its own range.
 
-    Raises
-    ------
-    InputError
-        If a value is not accepted, or two do not go together.
-
     Notes
     -----
     Pixels are means of the areas that they cover where a picture shrinks, and interpolated
@@ -155,13 +150,7 @@ class Preprocessing:
 
     @staticmethod
     def from_values(values: Any) -> Preprocessing:
-        """Return the steps of :meth:`to_values`.
-
-        Raises
-        ------
-        InputError
-            If they are no steps, or have one that this library does not know.
-        """
+        """Return the steps of :meth:`to_values`."""
         names = [field.name for field in fields(Preprocessing)]
         if not isinstance(values, Mapping) or not set(values) <= set(names):
             given = sorted(map(str, values)) if isinstance(values, Mapping) else values
@@ -255,11 +244,6 @@ class Preprocessing:
         Returns
         -------
         ndarray of shape (height, width) or (height, width, 3), uint8
-
-        Raises
-        ------
-        InputError
-            If the picture is no such array, or the margin leaves no room.
         """
         return self.place(picture, size)[0]
 
@@ -317,11 +301,6 @@ class Preprocessing:
         -------
         ndarray of shape (height, width), uint8
 
-        Raises
-        ------
-        InputError
-            If the polarity is "as_is", or the margin leaves no room.
-
         Examples
         --------
         >>> mask = np.pad(np.ones((8, 2), bool), 3)
@@ -340,13 +319,7 @@ class Preprocessing:
         return replace(self, polarity="light_on_dark").apply(picture, size)
 
     def check_size(self, size: tuple[int, int]) -> None:
-        """See that the margin leaves room in images of this height and width.
-
-        Raises
-        ------
-        InputError
-            If it does not.
-        """
+        """See that the margin leaves room in images of this height and width."""
         if 2 * self.margin_in(size) >= min(size):
             raise InputError("margin", self.margin, f"less than half of each side of {size}")
 

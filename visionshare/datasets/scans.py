@@ -52,11 +52,6 @@ class Scan:
     in_blocks : bool
         Whether blocks are read without the whole picture.
 
-    Raises
-    ------
-    DataError
-        If the file is no picture, or has no such level.
-
     Examples
     --------
     >>> import tempfile

@@ -197,13 +197,7 @@ class StoredPictures:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StoredPictures:
-        """Read a manifest.
-
-        Raises
-        ------
-        DataError
-            If it is missing or no manifest.
-        """
+        """Read a manifest."""
         with file_errors(path, "a manifest of pictures"):
             values = json.loads(Path(path).read_text("utf-8"))
             if values.pop("version") != _VERSION:
@@ -260,11 +254,6 @@ def survey_shards(
         Leave out, and count, pictures and files that cannot be read.
     mapper : Mapper, optional
         Such as :class:`visionshare.distributed.mapping.ClusterMap`: workers read the files.
-
-    Raises
-    ------
-    DataError
-        If there is no file, or one cannot be read and is not skipped.
 
     Examples
     --------

@@ -28,11 +28,6 @@ class Cut:
     seed : int
         Of the patches' positions.
 
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-
     Examples
     --------
     >>> Cut(size=20).per_class

@@ -56,13 +56,6 @@ def cluster_client(
     distributed.Client or None
         None where neither is given.
 
-    Raises
-    ------
-    InputError
-        If both are given, or Dask is not installed.
-    ClusterError
-        If the scheduler does not answer, or has no worker in time.
-
     Examples
     --------
     >>> with cluster_client() as client:

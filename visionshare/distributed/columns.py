@@ -264,13 +264,6 @@ class DistributedColumns(PartitionedColumns):
             lie in the worker's own folder.
         waits : Patience, optional
             How long a cluster is waited for.
-
-        Raises
-        ------
-        InputError
-            If the images are not such, or blocks have other shapes than was said.
-        ClusterError
-            If there is no worker in time.
         """
         settings = ColumnSettings(family, dtype, _bytes(memory))
         return cls._on_cluster(images, client, partitions, settings, waits)

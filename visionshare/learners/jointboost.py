@@ -120,12 +120,6 @@ class JointBoost(Classifier):
         y : array-like of shape (m,)
         sample_weight : array-like of shape (m,), optional
             Weights of the examples, at least 0.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range, the columns are no stumps, or the data has fewer than
-            two classes or no input with two values.
         """
         self._settings()
         examples = self._examples(X, y, sample_weight)

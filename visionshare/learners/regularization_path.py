@@ -46,11 +46,6 @@ def regularization_path(
     estimator
         Fitted; its ``alpha`` says which.
 
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

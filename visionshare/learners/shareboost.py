@@ -191,11 +191,6 @@ default "exhaustive"
         Returns
         -------
         ShareBoost
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
         """
         settings = self._settings()
         examples = self._examples(X, y, sample_weight)

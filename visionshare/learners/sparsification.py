@@ -38,11 +38,6 @@ def features_needed(
     n_scores : int, default 1
         k: rows of a weight matrix.
 
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-
     References
     ----------
     S. Shalev-Shwartz, N. Srebro, "Low ℓ1 norm and guarantees on sparsifiability", 2008.
@@ -91,11 +86,6 @@ def sparsify(
     ndarray or CompactClassifier
         As given. A classifier loses the features that were not drawn, and with them its path and
         its exit rule; all other fields stay.
-
-    Raises
-    ------
-    InputError
-        If the weights are zero or not finite, or an argument is out of range.
 
     References
     ----------

@@ -103,11 +103,6 @@ def checked_margin(given: Any) -> float | tuple[tuple[float, ...], ...]:
     ----------
     given : float or array-like of shape (k, k)
 
-    Raises
-    ------
-    InputError
-        If it is anything else, or a number is below 0 or not finite.
-
     Examples
     --------
     >>> checked_margin(1), checked_margin([[0, 2], [1, 0]])

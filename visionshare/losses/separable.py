@@ -362,11 +362,6 @@ TASK_LOSSES: Registry[TaskLoss] = Registry(
 def make_task_loss(given: str | TaskLoss, **options: Any) -> TaskLoss:
     """Return the loss of a name and its options, or the loss that is given.
 
-    Raises
-    ------
-    InputError
-        If no loss has that name, or it takes no such option.
-
     Examples
     --------
     >>> make_task_loss("squared").value(np.array([3.0])).tolist()

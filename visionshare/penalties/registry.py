@@ -22,11 +22,6 @@ NORMS: Registry[RowPenalty] = Registry(
 def make_norm(given: str | RowPenalty) -> RowPenalty:
     """Return the penalty of a name, or the penalty that is given.
 
-    Raises
-    ------
-    InputError
-        If no penalty has that name.
-
     Examples
     --------
     >>> make_norm("l1/l2").q

@@ -167,11 +167,6 @@ def make_penalty(given: str | Penalty, alpha: float = 1e-4, beta: float = 100.0)
     beta : float, default 100.0
         β of the smoothed norms, above 0.
 
-    Raises
-    ------
-    InputError
-        If the name is unknown or a number is out of range.
-
     Examples
     --------
     >>> make_penalty("ridge", alpha=0.5).alpha

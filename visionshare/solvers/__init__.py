@@ -89,11 +89,6 @@ def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[Task
         A key of :data:`SOLVERS`, or a class such as ``Newton``, or
         ``functools.partial(Admm, as_published=True)``.
 
-    Raises
-    ------
-    InputError
-        If no solver has that name.
-
     Examples
     --------
     >>> solver_maker("newton").__name__

@@ -134,11 +134,6 @@ class ExponentialBound:
     ----------
     problem : TaskProblem
         With a loss of logistic or exponential terms, and the norm ℓ1 or ℓ1/ℓ∞.
-
-    Raises
-    ------
-    InputError
-        If the problem is another.
     """
 
     weighs = True

@@ -133,11 +133,6 @@ class AdaBoost(_Coordinates):
         Logistic, multinomial or insensitive loss, no shared weights, q = 1 or infinity, and groups
         of one column.
 
-    Raises
-    ------
-    InputError
-        If the problem is another.
-
     References
     ----------
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3 and §5.

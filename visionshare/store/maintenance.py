@@ -21,11 +21,6 @@ def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     path : path-like
         Folder of the store.
 
-    Raises
-    ------
-    StoreError
-        If there is no valid store.
-
     Examples
     --------
     >>> store_info("out/mnist/work/store")["evaluated"]  # doctest: +SKIP
@@ -54,11 +49,6 @@ def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
     path : path-like
         Folder of the store.
 
-    Raises
-    ------
-    StoreError
-        If there is no valid store.
-
     Examples
     --------
     >>> verify_store("out/mnist/work/store")  # doctest: +SKIP
@@ -82,13 +72,6 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     ----------
     path : path-like
         Folder of the store.
-
-    Raises
-    ------
-    StoreError
-        If there is no valid store, or another process writes.
-    StorageError
-        If the disk refuses. What was dropped from the manifest stays dropped.
 
     Examples
     --------

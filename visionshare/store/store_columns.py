@@ -147,11 +147,6 @@ class StoreColumns(Columns):
         ----------
         ids : ndarray of int, optional
             Columns; all when omitted.
-
-        Raises
-        ------
-        InputError
-            If pandas is not installed.
         """
         try:
             from pandas import DataFrame
@@ -197,11 +192,6 @@ class StoreColumns(Columns):
         ----------
         ids : ndarray of int, optional
             All when omitted.
-
-        Raises
-        ------
-        StoreError
-            If columns are missing and family or images were not given, or another process writes.
         """
         ids = np.arange(self.shape[1]) if ids is None else ids
         if (self._shard_of[ids] >= 0).all():
@@ -247,13 +237,6 @@ class StoreColumns(Columns):
             Columns that the store does not have yet.
         values : ndarray of shape (n, m)
             Of the store's dtype.
-
-        Raises
-        ------
-        InputError
-            If a column is committed already, or the values have another shape or dtype.
-        StoreError
-            If another process writes.
         """
         ids = check_ids(ids, self.shape[1])
         if values.shape != (len(ids), self.shape[0]) or values.dtype != self.dtype:

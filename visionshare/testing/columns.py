@@ -18,11 +18,6 @@ def check_columns(columns: Columns, X: np.ndarray) -> None:
     X : ndarray of shape (m, d)
         The values, unscaled, in the precision of the columns.
 
-    Raises
-    ------
-    AssertionError
-        If the columns break a rule.
-
     Examples
     --------
     >>> import numpy as np

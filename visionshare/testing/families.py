@@ -23,11 +23,6 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     y : ndarray, optional
         Their classes, for families that learn from them.
 
-    Raises
-    ------
-    AssertionError
-        If the family breaks a rule.
-
     Examples
     --------
     >>> import numpy as np

@@ -17,11 +17,6 @@ def check_learner(learner: Any) -> None:
     ----------
     learner : estimator
         A classifier with ``path_``, ``support_`` and ``to_classifier``.
-
-    Raises
-    ------
-    AssertionError
-        If the learner breaks one of our rules; scikit-learn's checks raise what they raise.
     """
     from sklearn.utils.estimator_checks import check_estimator
 

@@ -61,11 +61,6 @@ class Augmentation:
     cut_out_fill : float, optional
         What the square shows, from 0, black, to 1, white. The copy's mean color when omitted.
 
-    Raises
-    ------
-    InputError
-        If a value is out of range.
-
     References
     ----------
     P. Simard, D. Steinkraus, J. Platt, "Best practices for convolutional neural networks applied
@@ -160,11 +155,6 @@ def augmented_copies(
         Of the images.
     copies : ndarray
         Of these images.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or the images are of another shape or type.
 
     Examples
     --------

@@ -88,11 +88,6 @@ class Preparation:
         -------
         ndarray of shape (n, height, width) or (n, height, width, 3), uint8
 
-        Raises
-        ------
-        DataError
-            If a picture cannot be read.
-
         Examples
         --------
         >>> pictures = [np.zeros((20, 30), np.uint8), np.zeros((40, 20), np.uint8)]
@@ -158,13 +153,6 @@ def propose_preparation(
     Returns
     -------
     Preparation
-
-    Raises
-    ------
-    DataError
-        If no picture can be read.
-    InputError
-        If a size or a limit is not accepted.
 
     Examples
     --------

@@ -30,11 +30,6 @@ def picture_groups(
         the group. Other pictures are groups of their own.
     argument : str, default "data.groups"
         For messages.
-
-    Raises
-    ------
-    InputError
-        If there is neither such a column nor a file whose name matches.
     """
     cells = table_column(Path(source), groups)
     if cells is not None:

@@ -29,11 +29,6 @@ class Quantization:
         Fraction of the epochs that learn with floats. Features go after half of the epochs
         (``max_features``), so that it is 0.5 at least where some do.
 
-    Raises
-    ------
-    InputError
-        If a value is out of range.
-
     Examples
     --------
     >>> Quantization(template_bits="ternary").first_epoch(20)
@@ -117,11 +112,6 @@ class FineTuning:
         Few bits that features and weights are learned in, to the end: the classifier then has
         a network of integer layers, and whole weights. Floats when
         omitted.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
 
     Examples
     --------

@@ -95,11 +95,6 @@ def fine_tune(
         last epoch's scores, each taken before its image's step: those are over-confident, less so
         where the images of each epoch are new.
 
-    Raises
-    ------
-    InputError
-        If the family cannot move, or labels or the teacher's classes do not fit.
-
     Notes
     -----
     Adam steps with a one-cycle rate.

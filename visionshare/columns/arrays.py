@@ -76,16 +76,7 @@ class ArrayColumns(Columns):
         dtype: str = "float32",
         n_jobs: int = 1,
     ) -> ArrayColumns:
-        """Evaluate all features of a fitted family on images.
-
-        Parameters
-        ----------
-        family : FeatureFamily
-            A finite family.
-        images : ndarray of shape (m, H, W[, C])
-        dtype : {"float32", "float16"}, default "float32"
-        n_jobs : int, default 1
-        """
+        """Evaluate all features of a fitted family on images."""
         values = np.empty((family.n_features_, len(images)), dtype)
         step = max(1, _BATCH_BYTES // max(1, values.itemsize * family.n_features_))
         # Some dozen batches of many images: it is seen how far it is.

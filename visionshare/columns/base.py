@@ -161,17 +161,7 @@ class Columns(Totals, ABC):
         n_classes: int,
         executor: Any = None,
     ) -> T:
-        """Return an empty active set for chosen columns, where their examples are.
-
-        Parameters
-        ----------
-        make : callable
-            Such as :class:`visionshare.solvers.ActiveSet`.
-        y, omega : ndarray of shape (m,)
-            Class indexes, and weights of the examples.
-        n_classes : int
-        executor : concurrent.futures.Executor, optional
-        """
+        """Return an empty active set for chosen columns, where their examples are."""
         return make(y, omega, n_classes, 16, self.compute_dtype, executor)
 
     def macs(self, ids: np.ndarray) -> int | None:
@@ -200,16 +190,7 @@ class Columns(Totals, ABC):
         return
 
     def check_rounds(self, rounds: int, entering: int = 1, searches: int = 1) -> None:
-        """Raise an InputError if there is no room for so many rounds.
-
-        Parameters
-        ----------
-        rounds : int
-        entering : int, default 1
-            Candidates that enter in each, at most.
-        searches : int, default 1
-            Searches of each, at most.
-        """
+        """Raise an InputError if there is no room for so many rounds."""
         return
 
     def added_macs(
@@ -217,37 +198,14 @@ class Columns(Totals, ABC):
     ) -> np.ndarray | None:
         """Return what columns, or groups of them, add to the multiply-accumulates of chosen ones.
 
-        Parameters
-        ----------
-        chosen : ndarray of int
-            Columns of the model so far.
-        ids : ndarray of int, optional
-            Which columns; all when omitted.
-        starts : ndarray of int, optional
-            Where each group begins among ``ids``; every column is alone when omitted.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,), or None
-            None where the cost is unknown.
+        Groups begin at ``starts`` among ``ids``. None where the cost is unknown.
         """
         return None if self._family is None else self._family.added_macs(chosen, ids, starts)
 
     def added_bytes(
         self, chosen: np.ndarray, ids: np.ndarray | None = None, starts: np.ndarray | None = None
     ) -> np.ndarray | None:
-        """Return what columns, or groups of them, add to the bytes that a classifier holds.
-
-        Parameters
-        ----------
-        chosen, ids, starts
-            As in :meth:`added_macs`.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,), or None
-            Without weights; None where the cost is unknown.
-        """
+        """Return what columns, or groups of them, add to the bytes that a classifier holds."""
         return None if self._family is None else self._family.added_bytes(chosen, ids, starts)
 
     @property
@@ -258,14 +216,8 @@ class Columns(Totals, ABC):
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.
 
-        None where columns are computed when they are asked for: a copy gains nothing.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), int64
-            Examples.
-        old : Columns, optional
-            An earlier sample that is used no more: its memory is written over.
+        None where columns are computed when they are asked for: a copy gains nothing. The memory
+        of ``old``, an earlier sample that is used no more, is written over.
         """
         return None
 
@@ -276,15 +228,7 @@ class Columns(Totals, ABC):
     def unscaled(
         self, coef: np.ndarray, intercept: np.ndarray, ids: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (T, n) and intercepts (T,) of unscaled columns from those of scaled ones.
-
-        Parameters
-        ----------
-        coef : ndarray of shape (T, n)
-        intercept : ndarray of shape (T,)
-        ids : ndarray of shape (n,)
-            Which columns.
-        """
+        """Return weights (T, n) and intercepts (T,) of unscaled columns."""
         offset, scale = self.scaling_of(ids)
         weights = coef * scale
         return weights, intercept - weights @ offset
@@ -294,15 +238,7 @@ class Columns(Totals, ABC):
         return None
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
-        """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
-
-        Parameters
-        ----------
-        ids : ndarray of int, optional
-            Which columns, in this order; all when omitted.
-        scaled : bool, default True
-            Whether to apply the scaling.
-        """
+        """Return columns as the rows of an array (n, m), float32 (float64 where kept so)."""
         from visionshare.columns.kernels import gather
 
         ids = None if ids is None else check_ids(ids, self.shape[1])
@@ -327,14 +263,7 @@ class Columns(Totals, ABC):
         return self.columns_of(ids, scaled).T
 
     def correlate(self, R: np.ndarray, ids: np.ndarray | None = None) -> np.ndarray:
-        """Return XᵀR (n, k), float64, for scaled columns.
-
-        Parameters
-        ----------
-        R : ndarray of shape (m, k)
-        ids : ndarray of int, optional
-            Which columns; all when omitted.
-        """
+        """Return XᵀR (n, k), float64, for scaled columns."""
         ids = None if ids is None else check_ids(ids, self.shape[1])
         R = np.asarray(R)
         if R.ndim != 2 or len(R) != self.shape[0]:
@@ -356,13 +285,7 @@ class Columns(Totals, ABC):
         return G
 
     def adopt_scaling(self, other: Columns) -> None:
-        """Take the scaling of other columns.
-
-        Parameters
-        ----------
-        other : Columns
-            The same features, of more examples.
-        """
+        """Take the scaling of other columns."""
         self.set_scaling(other.offset, other.scale, other.variance)
 
     def set_scaling(self, offset: np.ndarray, scale: np.ndarray, variance: np.ndarray) -> None:
@@ -392,13 +315,7 @@ class Columns(Totals, ABC):
         self._scaling = chosen_scaling(kind, moments, total)
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
-        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each unscaled column, (d, 3).
-
-        Parameters
-        ----------
-        omega : ndarray of shape (m,)
-            Weights of the examples.
-        """
+        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each unscaled column, (d, 3)."""
         from visionshare.columns.kernels import moments
 
         result = np.empty((self.shape[1], 3))

@@ -39,13 +39,7 @@ class Totals:
         return function(*args)
 
     def each(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return what a function gives for each example; it stays where the examples are.
-
-        Parameters
-        ----------
-        function, *args
-            As in :meth:`total`.
-        """
+        """Return what a function gives for each example; it stays where the examples are."""
         return function(*args)
 
     def of_examples(self, values: np.ndarray) -> Any:
@@ -55,13 +49,5 @@ class Totals:
     def task_problem(
         self, make: Callable[..., T], examples: Sequence[np.ndarray], executor: Any = None
     ) -> T:
-        """Return the problem of tasks that is made of what is known of the examples.
-
-        Parameters
-        ----------
-        make : callable
-            Of an executor and arrays with a row for each example.
-        examples : sequence of ndarray
-        executor : concurrent.futures.Executor, optional
-        """
+        """Return the problem of tasks that is made of what is known of the examples."""
         return make(executor, *examples)

@@ -197,11 +197,6 @@ def fetch_dataset(
     catalog : path-like, optional
         As in :func:`list_datasets`.
 
-    Returns
-    -------
-    list of Path
-        The files.
-
     Examples
     --------
     >>> fetch_dataset("digits")

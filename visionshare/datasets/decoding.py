@@ -44,7 +44,7 @@ def decode_image(
     background: int | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> np.ndarray:
-    """Return the pixels of a picture's file, before any step of its preparation.
+    """Return the pixels (H, W) or (H, W, 3) of a picture's file, before any preparation.
 
     The array is the same for a path, an open file and bytes. The picture stands upright, as its
     EXIF orientation says. Of several pages or frames this is the first; :func:`decode_pages`
@@ -64,10 +64,6 @@ def decode_image(
         Gray value on which transparent pixels are laid, whatever the steps say.
     max_pixels : int, default 67108864
         Pixels that are accepted at most, checked before they are decoded.
-
-    Returns
-    -------
-    ndarray of shape (H, W) or (H, W, 3), uint8
 
     Raises
     ------
@@ -99,16 +95,6 @@ def decode_pages(
     max_pixels: int = MAX_PIXELS,
 ) -> Iterator[np.ndarray]:
     """Yield the pixels of each page or frame of a picture's file.
-
-    Parameters
-    ----------
-    source, mode, steps, background, max_pixels
-        As in :func:`decode_image`.
-
-    Raises
-    ------
-    DataError
-        As :func:`decode_image`.
 
     Examples
     --------

@@ -172,26 +172,14 @@ class Preprocessing:
         return values
 
     def whole_steps(self, size: tuple[int, int] | None) -> WholeSteps:
-        """Return the steps to rasters of a size in whole numbers.
-
-        Examples
-        --------
-        >>> Preprocessing("automatic", fit="box", margin=0.125).whole_steps((16, 20)).margin
-        2
-        """
+        """Return the steps to rasters of a size in whole numbers."""
         return WholeSteps(
             self.polarity, self.contrast, self.crop, whole_threshold(self.threshold), self.fit,
             0 if size is None else self.margin_in(size), self.center,
         )  # fmt: skip
 
     def margin_in(self, size: tuple[int, int]) -> int:
-        """Return the margin's pixels in images of this height and width.
-
-        Examples
-        --------
-        >>> Preprocessing(fit="box", margin=0.125).margin_in((16, 20))
-        2
-        """
+        """Return the margin's pixels in images of this height and width."""
         share = isinstance(self.margin, float)
         return round(self.margin * min(size)) if share else int(self.margin)
 
@@ -240,10 +228,6 @@ class Preprocessing:
         picture : ndarray of shape (H, W) or (H, W, 3), uint8
         size : tuple of int, optional
             Height and width of the raster; what the steps leave when omitted.
-
-        Returns
-        -------
-        ndarray of shape (height, width) or (height, width, 3), uint8
         """
         return self.place(picture, size)[0]
 
@@ -251,11 +235,6 @@ class Preprocessing:
         self, picture: np.ndarray, size: tuple[int, int] | None = None
     ) -> tuple[np.ndarray, Placement]:
         """Return the raster of a picture, and where it lies in the picture.
-
-        Parameters
-        ----------
-        picture, size
-            As in :meth:`apply`.
 
         Examples
         --------
@@ -288,27 +267,7 @@ class Preprocessing:
     def apply_to_ink(
         self, darkness: np.ndarray, mask: np.ndarray, size: tuple[int, int]
     ) -> np.ndarray:
-        """Return the raster of a character whose ink was found on a page.
-
-        Parameters
-        ----------
-        darkness, mask
-            As in :func:`visionshare.datasets.characters.ink_alone`.
-        size : tuple of int
-            Height and width of the raster.
-
-        Returns
-        -------
-        ndarray of shape (height, width), uint8
-
-        Examples
-        --------
-        >>> mask = np.pad(np.ones((8, 2), bool), 3)
-        >>> steps = Preprocessing("automatic", fit="character", margin=1)
-        >>> steps.apply_to_ink(np.where(mask, 255, 0).astype(np.uint8), mask, (6, 4)).tolist()
-        [[0, 0, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0],
-         [0, 0, 0, 0]]
-        """
+        """Return the raster of a character whose ink was found on a page."""
         if self.polarity == "as_is":
             raise InputError("polarity", self.polarity, "one that says what is ink")
         self.check_size(size)

@@ -38,28 +38,6 @@ class Scan:
     Only TIFFs of 8 or 16 bits, gray or of colors, in tiles or strips of at most 64 MiB, are read
     in blocks. Other pictures are decoded whole, as are those with transparency, whose ground
     their ink decides.
-
-    Parameters
-    ----------
-    path : str
-    level : int, default 0
-        Of a pyramid; 0 is its largest picture.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Height and width.
-    in_blocks : bool
-        Whether blocks are read without the whole picture.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(3, 4)).save(f"{folder}/a.tif")
-    ...     Scan(f"{folder}/a.tif").block(1, 3, 2, 4).tolist()
-    [[6, 7], [10, 11]]
     """
 
     def __init__(self, path: str, level: int = 0) -> None:
@@ -88,15 +66,7 @@ class Scan:
         mode: str = "gray",
         steps: Preprocessing | None = None,
     ) -> np.ndarray:
-        """Return the pixels of a block inside of the picture, (height, width) or with 3 colors.
-
-        Parameters
-        ----------
-        y0, y1, x0, x1 : int
-            First and last (exclusive) row and column.
-        mode, steps
-            As in :func:`visionshare.datasets.decoding.decode_image`.
-        """  # fmt: skip
+        """Return the pixels of a block inside of the picture, (height, width) or with 3 colors."""
         if self._page is None:
             # The next block of the same picture finds it decoded.
             if self._decoded is None or self._decoded[0] != (mode, steps):
@@ -230,10 +200,5 @@ def _last(path: str, mode: str, steps: Preprocessing | None, _: object) -> np.nd
 
 
 def forget_scans() -> None:
-    """Free the last large picture that was decoded whole.
-
-    Examples
-    --------
-    >>> forget_scans()
-    """
+    """Free the last large picture that was decoded whole."""
     _last.cache_clear()

@@ -126,16 +126,7 @@ class StoredPictures:
         return sum(shard.broken for shard in self.shards)
 
     def sample(self, n: int, files: int = 4, n_jobs: int = 1) -> np.ndarray:
-        """Return images for a family to be fitted on, evenly chosen from a few files.
-
-        Parameters
-        ----------
-        n : int
-            Images, at most.
-        files : int, default 4
-            Files that are read, at most.
-        n_jobs : int, default 1
-        """
+        """Return images for a family to be fitted on, evenly chosen from a few files."""
         shards = tuple(self.shards[i] for i in _evenly(len(self.shards), files))
         some = replace(self, shards=shards)
         mask = np.zeros(len(some), bool)
@@ -143,33 +134,18 @@ class StoredPictures:
         return some.subset(mask).images(n_jobs)
 
     def subset(self, mask: np.ndarray) -> StoredPictures:
-        """Return some of the pictures, in the files that have any of them.
-
-        Parameters
-        ----------
-        mask : ndarray of bool, shape (m,)
-        """
+        """Return some of the pictures, in the files that have any of them."""
         ends = np.cumsum([len(shard.labels) for shard in self.shards])
         parts = zip(self.shards, np.split(mask, ends[:-1]), strict=True)
         shards = [shard.taken(np.flatnonzero(part)) for shard, part in parts if part.any()]
         return replace(self, shards=tuple(shards))
 
     def images(self, n_jobs: int = 1) -> np.ndarray:
-        """Read all pictures, one file after the other.
-
-        Parameters
-        ----------
-        n_jobs : int, default 1
-            Threads that decode.
-        """
+        """Read all pictures, one file after the other."""
         return np.concatenate([shard.images(self.reading, None, n_jobs) for shard in self.shards])
 
     def grouped(self, n: int) -> list[StoredPictures]:
         """Return the files in at most n groups of neighbors, of nearly equally many each.
-
-        Parameters
-        ----------
-        n : int
 
         Examples
         --------

@@ -51,11 +51,6 @@ def cluster_client(
     timeout : float, default 30
         Seconds that the scheduler, and a first worker, are waited for.
 
-    Yields
-    ------
-    distributed.Client or None
-        None where neither is given.
-
     Examples
     --------
     >>> with cluster_client() as client:

@@ -35,16 +35,6 @@ class PartitionedColumns(Columns):
     Sums over the examples are made in each partition, in float64, and the partitions' sums in an
     order that depends on their number alone: a cluster gives the same bits.
 
-    Parameters
-    ----------
-    engine : Engine
-        Has the partitions.
-    d : int
-        Columns.
-    settings : ColumnSettings
-        How they were made.
-    n_jobs : int, default 1
-
     Examples
     --------
     >>> import numpy as np
@@ -99,14 +89,7 @@ class PartitionedColumns(Columns):
     def from_array(
         cls, X: np.ndarray, *, partitions: int | None = None, n_jobs: int = 1
     ) -> PartitionedColumns:
-        """Return the columns of a matrix (m, d).
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, d)
-        partitions, n_jobs
-            As in :meth:`from_family`.
-        """
+        """Return the columns of a matrix (m, d)."""
         X = np.asarray(X)
         bounds = partition_bounds(len(X), partitions)
         dtype = "float64" if X.dtype == np.float64 else "float32"
@@ -220,10 +203,6 @@ class DistributedColumns(PartitionedColumns):
     same partitions, bit for bit, whatever workers there are and however often one is lost. A
     pickle of them is refused: they live as long as their client.
 
-    Attributes
-    ----------
-    client : distributed.Client
-
     Examples
     --------
     >>> from visionshare import ShareBoost
@@ -277,14 +256,7 @@ class DistributedColumns(PartitionedColumns):
         partitions: int | None = None,
         waits: Patience | None = None,
     ) -> DistributedColumns:
-        """Return the columns of a matrix (m, d): an array, a dask array, or delayed blocks.
-
-        Parameters
-        ----------
-        X : ndarray, dask array, or sequence of delayed arrays
-        client, partitions, waits
-            As in :meth:`from_family`.
-        """
+        """Return the columns of a matrix (m, d): an array, a dask array, or delayed blocks."""
         dtype = "float64" if getattr(X, "dtype", None) == np.float64 else "float32"
         return cls._on_cluster(X, client, partitions, ColumnSettings(None, dtype), waits)
 

@@ -44,27 +44,18 @@ class DenseClassifier(Classifier):
     copies : int, default 0
         The examples are followed by so many deformed copies of all of them, which are left out
         together. A recipe with deformations says it by itself.
-    class_weight : dict, "balanced" or None, default None
-        As in scikit-learn.
-    n_jobs : int, default 1
-        Threads; -1 for all cores. The result does not depend on it.
+    class_weight, n_jobs
+        As in :class:`ShareBoost`.
     random_state : int, default 0
         Not used: nothing is random.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
-    support_ : ndarray of int
-        All columns that are not constant.
-    coef_ : ndarray of shape (T, n_support), float64
-        Weights of the unscaled columns; T is 1 for two classes, else k.
-    intercept_ : ndarray of shape (T,), float64
     alpha_ : float
         The chosen strength.
-    path_ : tuple of PathStep
-        The end alone.
-    temperature_ : float
-        Divides the scores in :meth:`predict_proba`; fitted to scores of left-out examples.
+    classes_, support_, coef_, intercept_, path_, temperature_
+        As in :class:`ShareBoost`: the support has all columns that are not constant, and the path
+        is the end alone. For two classes ``coef_`` has one row.
 
     References
     ----------

@@ -114,23 +114,16 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
     tol : float, default 1e-3
         Stop when the duality gap is below this fraction of the loss.
     search : {"exhaustive", "random", "screened"} or Search, default "exhaustive"
-    search_options : dict, optional
-    n_jobs : int, default 1
-    random_state : int, default 0
-    class_weight : dict, "balanced" or None, default None
+    search_options, n_jobs, random_state, class_weight
+        As in :class:`ShareBoost`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
-    support_ : ndarray of int
-    coef_ : ndarray of shape (T, n_support), float64
-        Weights of the unscaled features.
-    intercept_ : ndarray of shape (T,), float64
     rounds_ : list of list of Round
         Of each task.
-    path_ : tuple of PathStep
-        For two classes every number of features, otherwise the end alone.
-    temperature_ : float
+    classes_, support_, coef_, intercept_, path_, temperature_
+        As in :class:`ShareBoost`. For two classes ``coef_`` has one row, and the path every number
+        of features; otherwise the path is the end alone.
 
     References
     ----------
@@ -199,10 +192,8 @@ class ForwardGreedyRegressor(Regressor, _ForwardGreedy):
 
     Attributes
     ----------
-    support_ : ndarray of int
-    coef_ : ndarray of shape (n_support,), or (T, n_support), float64
-    intercept_ : float, or ndarray of shape (T,)
-    rounds_ : list of list of Round
+    support_, coef_, intercept_, rounds_
+        As in :class:`ForwardGreedyClassifier`; of one target without a row for each.
 
     Examples
     --------

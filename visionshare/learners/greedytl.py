@@ -55,36 +55,25 @@ class GreedyTL(Classifier):
         is one of the best 5 % in 95 of 100 rounds (GreedyTL-59).
     search_options : dict, optional
         Arguments of the search, such as ``{"n": 59}``.
-    class_weight : dict, "balanced" or None, default None
-        As in scikit-learn.
     fit_intercept : bool, default True
         When not, a class is decided as in the paper: by a score above that of the mean example,
         whatever the proportions of the classes. For few examples that are not drawn in proportion.
-    n_jobs : int, default 1
-        Threads; -1 for all cores. The result does not depend on it.
-    random_state : int, default 0
-        Seed of random searches.
+    class_weight, n_jobs, random_state
+        As in :class:`ShareBoost`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
-    support_ : ndarray of int
-        Chosen columns of Z, of all classes together, in order of entry.
-    coef_ : ndarray of shape (T, n_support), float64
-        Weights of the unscaled columns; T is 1 for two classes, else k.
     scaled_coef_ : ndarray of shape (T, n_support), float64
         Weights of the columns at variance 1: comparable with each other.
-    intercept_ : ndarray of shape (T,), float64
     rounds_ : list of list of Round
-        Of each task.
+        Of each task: one for two classes, otherwise one a class.
     alphas_ : ndarray of shape (T,), float64
         λ of each task.
-    path_ : tuple of PathStep
-        For two classes every round, otherwise the end alone.
     chosen_sources_ : list of tuple (class, source, output, weight)
         With weights of ``scaled_coef_``.
-    temperature_ : float
-        Divides the scores in :meth:`predict_proba`; fitted to leave-one-out scores.
+    classes_, support_, coef_, intercept_, path_, temperature_
+        As in :class:`ShareBoost`, with columns of Z and a row of weights for each task. For two
+        classes the path has every round, otherwise the end alone.
 
     References
     ----------

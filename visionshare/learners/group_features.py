@@ -56,7 +56,7 @@ default "squared_hinge"
         By name or as an object; "multinomial" couples the scores of all classes, and is "logistic"
         for two.
     q : float, default 2.0
-        Norm inside a feature's (or group's) weights: 1 to infinity.
+        Norm inside a feature's (or group's) weights: 1, 2 or infinity.
     alpha : float or None, default 1.0
         λ_p; None: no weights of single tasks.
     shared_alpha : float or None, default None
@@ -87,37 +87,24 @@ default "squared_hinge"
         KKT residual of the restricted master problem, as a fraction of λ.
     max_iter : int, default 3000
         Iterations of the solver at most.
-    class_weight : dict, "balanced" or None, default None
-        As in scikit-learn.
     warm_start : bool, default False
         Begin with the candidates and weights of the last ``fit``, of another alpha for example,
         where the columns are the same and these have no more features than ``max_features``.
-    checkpoint : path-like, optional
-        Folder that keeps each round; a run that was stopped resumes from the last.
-    n_jobs : int, default 1
-        Threads; -1 for all cores. The result does not depend on it.
-    random_state : int, default 0
-        Seed of random searches.
-    progress : bool, default False
-        Show a progress bar.
+    class_weight, checkpoint, n_jobs, random_state, progress
+        As in :class:`ShareBoost`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
-    support_ : ndarray of int
-        Ids of the features with weights, in order of entry.
     coef_ : ndarray of shape (T, n_support), float64
         Weights of the unscaled features: w_t + w̃.
-    intercept_ : ndarray of shape (T,), float64
     history_ : tuple of Round
         Every round: objective, violation, weights of scaled columns.
     stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
         See :func:`visionshare.learners.column_generation.ending`.
     path_ : tuple of PathStep
         The classifier after each round whose features are the first of ``support_``.
-    temperature_ : float
-        Divides the scores in :meth:`predict_proba`; fitted to examples that did not train the
-        weights.
+    classes_, support_, intercept_, temperature_
+        As in :class:`ShareBoost`.
 
     References
     ----------
@@ -158,11 +145,8 @@ n_jobs, random_state, progress
 
     Attributes
     ----------
-    support_ : ndarray of int
-    coef_ : ndarray of shape (n_support,), or (T, n_support)
-    intercept_ : float, or ndarray of shape (T,)
-    history_ : tuple of Round
-    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
+    support_, coef_, intercept_, history_, stopped_by_
+        As in :class:`GroupFeatureClassifier`; of one target without a row for each.
 
     Examples
     --------

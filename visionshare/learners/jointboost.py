@@ -34,7 +34,8 @@ class JointBoost(Classifier):
     A round adds h(v, c) = a · 1[v_f > θ] + b to the scores of the classes of a subset, and a
     constant to those of the others; input, threshold and subset are those of the least weighted
     squared error. All thresholds of all inputs are examined; at each the subset grows by the class
-    that leaves least error, up to all classes, and the best subset on the way counts. Weights of
+    that leaves least error, up to all classes, and the best subset on the way counts (in the paper
+    one subset grows for all thresholds together). Weights of
     earlier rounds stay unchanged.
 
     Parameters
@@ -46,36 +47,20 @@ class JointBoost(Classifier):
         columns have theirs.
     input_fraction : float, default 1.0
         Fraction of the inputs that a round examines, drawn again in each (paper, §2.5).
-    class_weight : dict, "balanced" or None, default None
-        As in scikit-learn.
-    n_jobs : int, default 1
-        Threads; -1 for all cores. The result does not depend on it.
-    random_state : int, default 0
-        Seed of the draws of inputs.
+    class_weight, n_jobs, random_state
+        As in :class:`ShareBoost`; the seed is that of the draws of inputs.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
     rounds_ : tuple of SharedStump
         Every round: its stump, the classes that share it, its numbers. For two classes there is
         one score, and nothing to share.
     stumps_ : Stumps
         The family that ``support_`` numbers.
-    support_ : ndarray of int
-        Ids of the stumps, in order of entry; a stump may serve in several rounds.
     coef_ : ndarray of shape (T, n_support), float64
         Weights of the columns 1[v ≤ θ], summed over rounds; T is 1 for two classes, else k.
-    intercept_ : ndarray of shape (T,), float64
-    path_ : tuple of PathStep
-        After each round; rounds in a row that brought no new stump are one step.
-    temperature_ : float
-        Divides the scores in :meth:`predict_proba`; fitted to the training examples.
-
-    Notes
-    -----
-    The paper grows one subset for all thresholds together: it finds the best stump of each single
-    class, keeps the best class, finds the best stump of each pair with it, and so on. Here every
-    threshold has its own subset, which examines more and costs one walk.
+    classes_, support_, intercept_, path_, temperature_
+        As in :class:`ShareBoost`; rounds in a row that brought no new stump are one step.
 
     References
     ----------
@@ -111,16 +96,7 @@ class JointBoost(Classifier):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> JointBoost:
-        """Choose stumps, the classes that share them and their numbers.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p), or StumpColumns
-            Examples by inputs; stumps are fitted to those whose weight is not 0.
-        y : array-like of shape (m,)
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-        """
+        """Choose stumps, the classes that share them and their numbers."""
         self._settings()
         examples = self._examples(X, y, sample_weight)
         with self._threads(examples.columns):

@@ -44,15 +44,13 @@ class MixedNormClassifier(TaskClassifier):
         KKT residual, as a fraction of λ.
     max_iter : int, default 3000
         Iterations at most.
-    class_weight : dict, "balanced" or None, default None
-        As in scikit-learn.
     warm_start : bool, default False
         Begin with the weights of the last ``fit``, where the columns are the same.
     calibrate : bool, default True
         Whether to fit ``temperature_``, which costs three more solves, each without a third of the
         examples; otherwise it is 1.
-    n_jobs : int, default 1
-        Threads; -1 for all cores. The result does not depend on it.
+    class_weight, n_jobs
+        As in :class:`ShareBoost`.
 
     Attributes
     ----------

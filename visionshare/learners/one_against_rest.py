@@ -43,17 +43,11 @@ class OneAgainstRest(Classifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (k,)
-    support_ : ndarray of int
-        Features of all classes, by the round in which the first class took them.
-    coef_ : ndarray of shape (T, n_support), float64
-        T is 1 for two classes, else k.
-    intercept_ : ndarray of shape (T,), float64
     learners_ : list of estimator
         One for each class.
-    path_ : tuple of PathStep
-        After each round of all classes that brought a feature.
-    temperature_ : float
+    classes_, support_, coef_, intercept_, path_, temperature_
+        As in :class:`ShareBoost`; features are in the order in which a class first took them. For
+        two classes ``coef_`` has one row.
 
     References
     ----------

@@ -187,10 +187,6 @@ default "exhaustive"
             Weights of the examples, at least 0.
         validation : ndarray of bool, shape (m,), optional
             Examples that validate the rounds and do not train, instead of a drawn part.
-
-        Returns
-        -------
-        ShareBoost
         """
         settings = self._settings()
         examples = self._examples(X, y, sample_weight)

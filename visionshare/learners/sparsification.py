@@ -81,12 +81,6 @@ def sparsify(
         Scale of each feature, such as its largest absolute value: weights are then compared as
         if all features had scale 1. All 1 when omitted.
 
-    Returns
-    -------
-    ndarray or CompactClassifier
-        As given. A classifier loses the features that were not drawn, and with them its path and
-        its exit rule; all other fields stay.
-
     References
     ----------
     S. Shalev-Shwartz, N. Srebro, "Low ℓ1 norm and guarantees on sparsifiability", 2008.

@@ -111,7 +111,6 @@ default "multinomial"
     search : str or Search, default "exhaustive"
         "products" over :class:`visionshare.generators.monomials.ProductColumns` adds the products
         of what has entered; its ``entries`` must have room for ``rounds`` times ``n_entering``.
-    search_options : dict, optional
     scaling : {"unit_variance", "max_abs", "unit_norm", "none"}, default "unit_variance"
         The paper leaves it open. Columns of mean 0 leave the intercepts nearly alone, so that
         coordinate steps need a fraction of the sweeps.
@@ -121,14 +120,9 @@ default "multinomial"
         KKT residual of the weights, as a fraction of λ.
     max_iter : int, default 1000
         Sweeps a round at most.
-    class_weight : dict, "balanced" or None, default None
     calibrate : bool, default True
         Fit a temperature for :meth:`predict_proba`, which needs three more solves.
-    warm_start : bool, default False
-    checkpoint : path-like, optional
-    n_jobs : int, default 1
-    random_state : int, default 0
-    progress : bool, default False
+    search_options, class_weight, warm_start, checkpoint, n_jobs, random_state, progress
         As in :class:`GroupFeatureClassifier`, whose attributes it has.
 
     References
@@ -171,10 +165,6 @@ class StructuralBoostingRegressor(TaskRegressor, _Boosting):
 search_options, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, random_state, \
 progress
         See :class:`StructuralBoostingClassifier`; the solver is "adaboost", as in the paper.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §6.
 
     Examples
     --------

@@ -74,11 +74,9 @@ class MulticlassLogistic:
         return np.asarray(peak + np.log1p(np.expm1(-peak) + others))
 
     def value(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
-        """Return Σ_i ω_i ℓ(z_i, y_i)."""
         return float(np.dot(self.losses(Z, y).astype(np.float64), omega))
 
     def residual(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the value and the residual (k, n)."""
         R, others, peak = self._exponentials(Z, y)
         true = np.exp(-peak)
         losses = peak + np.log1p(np.expm1(-peak) + others)
@@ -98,10 +96,6 @@ class MulticlassLogistic:
 
 def checked_margin(given: Any) -> float | tuple[tuple[float, ...], ...]:
     """Return a margin as :class:`MulticlassLogistic` takes it.
-
-    Parameters
-    ----------
-    given : float or array-like of shape (k, k)
 
     Examples
     --------

@@ -36,16 +36,13 @@ class Multinomial:
         return np.abs(self.derivative(z))
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return the loss of each example, (n, 1)."""
         return MulticlassLogistic(0.0).losses(np.ascontiguousarray(z.T), self.y)[:, None]
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return the probabilities, less 1 at the true class, (n, k)."""
         ones = np.ones(len(z))
         return MulticlassLogistic(0.0).residual(np.ascontiguousarray(z.T), self.y, ones)[1].T
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return ρ(1 − ρ), the Hessian's diagonal."""
         P = MulticlassLogistic(0.0).curvature(np.ascontiguousarray(z.T), self.y).T
         return np.asarray(P * (1 - P))
 

@@ -69,72 +69,45 @@ class TaskLoss(Protocol):
 
 @dataclass(frozen=True)
 class Squared:
-    """L(z) = z².
-
-    Examples
-    --------
-    >>> Squared().value(np.array([-2.0, 1.0])).tolist()
-    [4.0, 1.0]
-    """
+    """L(z) = z²."""
 
     curvature: ClassVar[float] = 2.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return z²."""
         return z * z
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 2z."""
         return 2 * z
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 2."""
         return np.full_like(z, 2)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return z / (1 + 2 step)."""
         return z / (1 + 2 * step)
 
 
 @dataclass(frozen=True)
 class SquaredHinge:
-    """L(z) = max(0, z)².
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> SquaredHinge().prox(np.array([-1.0, 3.0]), np.array(1.0)).tolist()
-    [-1.0, 1.0]
-    """
+    """L(z) = max(0, z)²."""
 
     curvature: ClassVar[float] = 2.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return max(0, z)²."""
         return np.maximum(z, 0) ** 2
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 2 max(0, z)."""
         return 2 * np.maximum(z, 0)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 2 where z is above 0, else 0."""
         return 2.0 * (z > 0)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return z / (1 + 2 step) where z is at least 0, z elsewhere."""
         return np.where(z >= 0, z / (1 + 2 * step), z)
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f}).
-
-    Examples
-    --------
-    >>> Logistic().value(np.array([1.0])).round(3).tolist()
-    [0.693]
-    """
+    """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
 
     curvature: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
@@ -145,44 +118,29 @@ class Logistic:
         return self.derivative(z)
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return ln(1 + e^{z−1})."""
         return np.logaddexp(0, z - 1)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 1 / (1 + e^{1−z})."""
         from scipy.special import expit
 
         return np.asarray(expit(z - 1))
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return p (1 − p) with p = L'(z)."""
         p = self.derivative(z)
         return p * (1 - p)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the root of a − z + step·L'(a)."""
         return _newton_prox(self, np.asarray(z, np.float64), step)
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """L(z) = e^{z−1}, AdaBoost's loss e^{−s·f}: its curvature has no bound.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3.
-
-    Examples
-    --------
-    >>> Exponential().value(np.array([1.0])).tolist()
-    [1.0]
-    """
+    """L(z) = e^{z−1}, AdaBoost's loss e^{−s·f}: its curvature has no bound."""
 
     curvature: ClassVar[float] = float("inf")
     template: ClassVar[float] = 1.0
 
     def importance(self, z: np.ndarray) -> np.ndarray:
-        """Return e^{z−1}."""
         return self.value(z)
 
     def value(self, z: np.ndarray) -> np.ndarray:
@@ -190,11 +148,9 @@ class Exponential:
         return np.asarray(np.exp(np.minimum(z - 1, _HIGHEST)))
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return e^{z−1}."""
         return self.value(z)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return e^{z−1}."""
         return self.value(z)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -214,15 +170,6 @@ class Insensitive:
     ----------
     eps : float, default 0.1
         ε, at least 0.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §5.
-
-    Examples
-    --------
-    >>> Insensitive(eps=2.0).value(np.array([0.0, 5.0])).round(2).tolist()
-    [0.25, 3.05]
     """
 
     eps: float = 0.1
@@ -235,23 +182,19 @@ class Insensitive:
             raise InputError("eps", self.eps, "a finite number of at least 0")
 
     def importance(self, z: np.ndarray) -> np.ndarray:
-        """Return σ(z − ε) + σ(−z − ε)."""
         from scipy.special import expit
 
         return np.asarray(expit(z - self.eps) + expit(-z - self.eps))
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return L(z)."""
         return np.logaddexp(0, z - self.eps) + np.logaddexp(0, -z - self.eps)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return σ(z − ε) − σ(−z − ε)."""
         from scipy.special import expit
 
         return np.asarray(expit(z - self.eps) - expit(-z - self.eps))
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return p (1 − p) of both terms."""
         from scipy.special import expit
 
         p = expit(z - self.eps)
@@ -259,7 +202,6 @@ class Insensitive:
         return np.asarray(p * (1 - p) + q * (1 - q))
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the root of a − z + step·L'(a)."""
         return _newton_prox(self, np.asarray(z, np.float64), step)
 
 
@@ -285,62 +227,41 @@ def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Hinge:
-    """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Hinge().prox(np.array([-1.0, 0.5, 3.0]), np.array(1.0)).tolist()
-    [-1.0, 0.0, 2.0]
-    """
+    """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed."""
 
     curvature: ClassVar[float] = float("inf")
     lipschitz: ClassVar[float] = 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return max(0, z)."""
         return np.maximum(z, 0)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return 1 where z is above 0, else 0."""
         return 1.0 * (z > 0)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return infinity at the kink, 0 elsewhere."""
         return np.where(z == 0, np.inf, 0.0)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return z − step above step, z below 0, and 0 between."""
         return np.where(z > step, z - step, np.minimum(z, 0))
 
 
 @dataclass(frozen=True)
 class Absolute:
-    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed.
-
-    Examples
-    --------
-    >>> Absolute().value(np.array([-2.0, 1.0])).tolist()
-    [2.0, 1.0]
-    """
+    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
 
     curvature: ClassVar[float] = float("inf")
     lipschitz: ClassVar[float] = 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return |z|."""
         return np.abs(z)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return the sign of z."""
         return np.sign(z)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return infinity at the kink, 0 elsewhere."""
         return np.where(z == 0, np.inf, 0.0)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return z brought nearer to 0 by step, at most to 0."""
         return np.sign(z) * np.maximum(np.abs(z) - step, 0)
 
 

@@ -60,12 +60,10 @@ class Smoothed:
         return np.asarray(self.loss.prox(z, np.asarray(1 / self.curvature)))
 
     def value(self, z: np.ndarray) -> np.ndarray:
-        """Return L̃(z)."""
         u = self._nearest(z)
         return np.asarray(self.loss.value(u) + 0.5 * self.curvature * (u - z) ** 2)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        """Return (2λ²/ε)(z − u)."""
         return self.curvature * (z - self._nearest(z))
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
@@ -75,7 +73,6 @@ class Smoothed:
         return np.where(np.isfinite(bend), finite / (1 + finite / self.curvature), self.curvature)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the proximal operator, from that of the loss."""
         room = 1 / self.curvature
         far = self.loss.prox(z, step + room)
         return np.asarray(z + step / (step + room) * (far - z))

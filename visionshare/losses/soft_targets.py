@@ -11,15 +11,7 @@ from visionshare.errors import InputError
 
 
 class SeveralTargets:
-    """L(z, p) = Σ_c log(1 + e^{z_c}) − p_c z_c: each class alone is there with its probability.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> value, R = SeveralTargets().residual(np.zeros((2, 1)), np.array([[1.0], [0.0]]), np.ones(1))
-    >>> round(value, 3), R.tolist()
-    (1.386, [[-0.5], [0.5]])
-    """
+    """L(z, p) = Σ_c log(1 + e^{z_c}) − p_c z_c: each class alone is there with its probability."""
 
     def residual(self, Z: np.ndarray, P: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
         """Return Σ_i ω_i L(z_i, p_i) and its derivative in the scores, (k, n)."""
@@ -73,17 +65,7 @@ class SoftTargets:
         return np.exp(self._logarithms(Z))
 
     def residual(self, Z: np.ndarray, P: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return Σ_i ω_i L(z_i, p_i) and its derivative in the scores, (k, n).
-
-        Parameters
-        ----------
-        Z : ndarray of shape (k, n)
-            Scores.
-        P : ndarray of shape (k, n)
-            The teacher's softened probabilities.
-        omega : ndarray of shape (n,)
-            Weights of the examples.
-        """
+        """Return Σ_i ω_i L(z_i, p_i) and its derivative in the scores, (k, n)."""
         logs = self._logarithms(Z)
         tau = self.temperature
         log_probabilities = np.log(np.maximum(P, np.finfo(P.dtype).tiny))

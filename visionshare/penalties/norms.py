@@ -149,10 +149,6 @@ class GroupNorm:
 class HalfSquares:
     """Ω(W) = ½ Σ W²: weights shrink and none becomes zero, so that no candidate is kept out.
 
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §5.
-
     Examples
     --------
     >>> import numpy as np
@@ -163,29 +159,23 @@ class HalfSquares:
     q: ClassVar[float] = float("nan")
 
     def norms(self, W: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Return ½ ‖W_J‖² of each group."""
         return 0.5 * _norms(W, starts, 2) ** 2
 
     def dual_norms(self, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Return ‖G_J‖₂ of each group."""
         return _norms(G, starts, 2)
 
     def least(self, alpha: float) -> float:
-        """Return 0: any gradient moves a weight."""
         return 0.0
 
     def value(self, W: np.ndarray, starts: np.ndarray) -> float:
-        """Return ½ Σ W²."""
         return 0.5 * float(np.sum(W * W))
 
     def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        """Return W / (1 + step)."""
         return np.asarray(W / (1 + np.broadcast_to(step, len(W))[:, None]))
 
     def distance(
         self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
     ) -> np.ndarray:
-        """Return |G + λW|, the objective's gradient."""
         return np.abs(G + alpha * W)
 
 

@@ -34,80 +34,52 @@ class Penalty(Protocol):
 
 @dataclass(frozen=True)
 class NoPenalty:
-    """Ω = 0: the plain ShareBoost refit.
-
-    Examples
-    --------
-    >>> NoPenalty().value(np.ones((2, 3)))
-    0.0
-    """
+    """Ω = 0: the plain ShareBoost refit."""
 
     alpha: float = 0.0
 
     def value(self, W: np.ndarray) -> float:
-        """Return 0."""
         return 0.0
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return zeros."""
         return np.zeros_like(W)
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Return zeros."""
         return np.zeros_like(W)
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """Ω = λ Σ W² (ShareBoost §3.3).
-
-    Examples
-    --------
-    >>> Ridge(alpha=0.5).value(np.ones((2, 3)))
-    3.0
-    """
+    """Ω = λ Σ W² (ShareBoost §3.3)."""
 
     alpha: float
 
     def value(self, W: np.ndarray) -> float:
-        """Return λ Σ W²."""
         return float(self.alpha * np.sum(W * W))
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return 2λW."""
         return 2 * self.alpha * W
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Return 2λ everywhere."""
         return np.full_like(W, 2 * self.alpha)
 
 
 @dataclass(frozen=True)
 class SmoothL1:
-    """Ω = λ Σ (1/β) ln(e^{βa} + e^{−βa}), the smoothed ℓ1 norm (ShareBoost §3.3).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(SmoothL1(alpha=1.0, beta=100.0).value(np.array([[3.0, -2.0]])), 6)
-    5.0
-    """
+    """Ω = λ Σ (1/β) ln(e^{βa} + e^{−βa}), the smoothed ℓ1 norm (ShareBoost §3.3)."""
 
     alpha: float
     beta: float = 100.0
 
     def value(self, W: np.ndarray) -> float:
-        """Return the penalty, each log-sum-exp shifted by its maximum."""
         scaled = np.abs(self.beta * W)
         smoothed = np.sum(scaled + np.log1p(np.exp(-2 * scaled)))
         return float(self.alpha / self.beta * smoothed)
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return λ tanh(βW)."""
         return self.alpha * np.tanh(self.beta * W)
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Return λβ (1 − tanh²(βW))."""
         return self.alpha * self.beta * (1 - np.tanh(self.beta * W) ** 2)
 
 
@@ -134,17 +106,14 @@ class SmoothMax:
         return up, down, np.sum(up + down, axis=0, keepdims=True), peak
 
     def value(self, W: np.ndarray) -> float:
-        """Return the penalty."""
         _, _, total, peak = self._exponentials(W)
         return float(self.alpha / self.beta * np.sum(peak + np.log(total)))
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """Return λ (e^{βW_ij} − e^{−βW_ij}) / Σ_i(…)."""
         up, down, total, _ = self._exponentials(W)
         return self.alpha * (up - down) / total
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """Return λβ (e^{βW_ij} + e^{−βW_ij}) / Σ_i(…), a bound of the diagonal."""
         up, down, total, _ = self._exponentials(W)
         return self.alpha * self.beta * (up + down) / total
 

@@ -17,31 +17,12 @@ from visionshare.solvers.preconditioner import Preconditioner
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver stopped.
+    """Where a solver stopped."""
 
-    Attributes
-    ----------
-    W : ndarray of shape (k, n + 1), float64
-        Weights, intercept first.
-    Z : ndarray
-        Tiled scores at W.
-    value : float
-        Loss plus penalty at the last gradient.
-    gap : float
-        ½ gᵀP⁻¹g there, the decrease that a Newton step would promise.
-    iterations : int
-        Gradients computed.
-    converged : bool
-        Whether the gap fell below the tolerance.
-
-    Examples
-    --------
-    >>> Solution(np.zeros((2, 1)), np.zeros((2, 3)), 0.7, 1e-7, 12, True).converged
-    True
-    """
-
+    # Weights (k, n + 1), intercept first, and their tiled scores.
     W: np.ndarray
     Z: np.ndarray
+    # Loss plus penalty at the last gradient, and ½ gᵀP⁻¹g there: what a Newton step would gain.
     value: float
     gap: float
     iterations: int
@@ -87,29 +68,6 @@ def minimize(
     step, gradient restart, and a fresh metric every ``refresh`` steps. Scores are linear in the
     weights, so a step costs one product with the columns forward and one back, however often
     it backtracks.
-
-    Parameters
-    ----------
-    active : ActiveSet
-    loss : Loss
-    penalty : Penalty
-        Applied to all weights but the intercepts.
-    W : ndarray of shape (k, n + 1)
-        Start, intercept first.
-    tol : float, default 1e-6
-        Stop when the promised decrease ½ gᵀP⁻¹g is below ``tol`` times the objective.
-    max_iter : int, default 200
-        Gradients at most.
-    refresh : int, default 12
-        Steps between two metrics.
-    Z : ndarray, optional
-        Tiled scores at ``W``; may hold a fixed part that no weight here stands for.
-    preconditioner : callable, default Preconditioner
-        Returns the metric at given weights and scores; called as :class:`Preconditioner`.
-
-    Returns
-    -------
-    Solution
     """
     slack = 64 * float(np.finfo(active.dtype).eps)
     scalar = active.dtype.type

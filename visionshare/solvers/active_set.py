@@ -22,23 +22,6 @@ class ActiveSet:
 
     Every product runs over tiles of :data:`TILE` examples and adds the tiles' results in
     order, in float64: the bits do not depend on the number of threads.
-
-    Parameters
-    ----------
-    y : ndarray of shape (m,), int64
-        Class indexes.
-    omega : ndarray of shape (m,), float64
-        Weights of the examples; an example of weight 0 is scored but does not train.
-    n_classes : int
-        k.
-    capacity : int
-        Number of columns to make room for at first; grows when needed.
-    dtype : numpy dtype, default float32
-        Of the columns and the products.
-    executor : concurrent.futures.Executor, optional
-        Threads for the tiles.
-    intercept : bool, default True
-        Whether the first column is one; otherwise zero, so that its weight stays at 0.
     """
 
     def __init__(
@@ -69,24 +52,11 @@ class ActiveSet:
         An active set whose examples lie in several places calls it in each of them, with what
         stands there for these arguments. That is how whatever needs the examples themselves is
         written, so that they need not come together.
-
-        Parameters
-        ----------
-        function : callable
-            Of an active set and the other arguments; returns numbers, an array, or a tuple of such.
-        *args
-        how : {"sum", "max"}, default "sum"
         """
         return function(self, *args)
 
     def each(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return what a function gives for each example: of this active set, itself.
-
-        Parameters
-        ----------
-        function, *args
-            As in :meth:`total`; what it returns is kept where the examples are.
-        """
+        """Return what a function gives for each example: of this active set, itself."""
         return function(self, *args)
 
     def of_examples(self, values: np.ndarray) -> np.ndarray:
@@ -232,12 +202,7 @@ class ActiveSet:
         return out.reshape(-1)[: self.m]
 
     def curvature_grams(self, loss: Loss, Z: np.ndarray, stride: int) -> np.ndarray:
-        """Return Σ_i ω_i ρ_qi (1 − ρ_qi) x_i x_iᵀ for each class q, on every ``stride``-th example.
-
-        Returns
-        -------
-        ndarray of shape (k, n + 1, n + 1), float64
-        """
+        """Return Σ_i ω_i ρ_qi (1 − ρ_qi) x_i x_iᵀ by class, of every ``stride``-th example."""
 
         def one(i: int) -> np.ndarray:
             X = np.ascontiguousarray(self.columns[i, : self.n + 1, ::stride])
@@ -253,14 +218,7 @@ class ActiveSet:
     def curvature_blocks(
         self, loss: Loss, Z: np.ndarray, stride: int, width: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the diagonals of :meth:`curvature_grams`, and blocks of the classes' mean.
-
-        Returns
-        -------
-        diagonals : ndarray of shape (k, n + 1), float64
-        blocks : ndarray of shape (blocks, width, width), float64
-            ``width`` columns a block; the last is filled up with zeros.
-        """
+        """Return the diagonals of :meth:`curvature_grams`, and blocks of the classes' mean."""
         p = self.n + 1
         n_blocks = -(-p // width)
 

@@ -13,13 +13,6 @@ _FIRST = 0.04
 def one_cycle(step: int, steps: int, warm_up: float = 0.2) -> float:
     """Return the fraction of the peak rate at a step: up from 4 % to 1, then down to 0, as cosines.
 
-    Parameters
-    ----------
-    step, steps : int
-        This step, from 0, of so many.
-    warm_up : float, default 0.2
-        Fraction of the steps that go up.
-
     References
     ----------
     L. Smith, N. Topin, "Super-convergence: very fast training of neural networks using large

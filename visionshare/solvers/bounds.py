@@ -24,23 +24,15 @@ from visionshare.solvers.tasks import TaskProblem
 
 
 class MovingRows(NamedTuple):
-    """Rows of weights that may move, one for each column of features.
-
-    Attributes
-    ----------
-    w, gradient : ndarray of shape (n, T)
-    total : ndarray of shape (n, T)
-        Importance of the examples times |x|; zeros for bounds that do not weigh.
-    size : ndarray of shape (n,)
-        How far each row may move, see :meth:`RowBound.sized`.
-    starts : ndarray of int
-        Where each group of rows begins.
-    """
+    """Rows of weights that may move, one for each column of features."""
 
     w: np.ndarray
     gradient: np.ndarray
+    # Importance of the examples times |x|; zeros for bounds that do not weigh.
     total: np.ndarray
+    # How far each row may move, see :meth:`RowBound.sized`.
     size: np.ndarray
+    # Where each group of rows begins.
     starts: np.ndarray
 
 
@@ -78,10 +70,6 @@ class QuadraticBound:
     """L(w + δ) ≤ L(w) + g·δ + ½ Σ_j B_j ‖δ_j‖², GradBoost's.
 
     A row has B = c Σ_i ω_i x_i² for the loss's largest curvature c.
-
-    Parameters
-    ----------
-    problem : TaskProblem
     """
 
     weighs = False
@@ -129,11 +117,6 @@ class ExponentialBound:
 
     μ⁺ − μ⁻ is −g, μ⁺ + μ⁻ the importance of the examples times |x|, so that the losses of classes,
     tasks and numbers differ in their importance alone. Σ_j a_j |x_ij| ≤ the loss's ``template``.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-        With a loss of logistic or exponential terms, and the norm ℓ1 or ℓ1/ℓ∞.
     """
 
     weighs = True
@@ -197,11 +180,6 @@ def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
     """Raise an InputError where no quadratic bound of one feature's weights can be minimized.
 
     That is for a loss whose curvature has no bound, and a penalty that is no sum over features.
-
-    Examples
-    --------
-    >>> from visionshare.losses import Logistic
-    >>> check_quadratic_bound(Logistic(), GroupNorm(2))
     """
     if not np.isfinite(loss.curvature):
         accepted = (
@@ -223,13 +201,6 @@ BOUNDS: dict[str, Callable[[TaskProblem], RowBound]] = {
 
 
 def majorizer(solver: str | Callable[..., object], problem: TaskProblem) -> RowBound:
-    """Return the bound that a solver minimizes; the quadratic one for solvers without any.
-
-    Parameters
-    ----------
-    solver : str or callable
-        See :func:`visionshare.solvers.solver_maker`.
-    problem : TaskProblem
-    """
+    """Return the bound that a solver minimizes; the quadratic one for solvers without any."""
     name = getattr(getattr(solver, "func", solver), "bound_name", "quadratic")
     return BOUNDS["exponential" if solver == "adaboost" else name](problem)

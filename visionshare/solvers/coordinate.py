@@ -110,32 +110,12 @@ class GradBoost(_Coordinates):
     With B = c Σ_i ω_i x_i² for the loss's largest curvature c, the new weights are the proximal
     operator of λ/B at w − g/B: for the logistic loss the paper's w − 4ag with a = 1/Σx², for the
     multinomial loss w − 2ag.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-        Without shared weights.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §4 and §5.
     """
 
     bound_name = "quadratic"
 
 
 class AdaBoost(_Coordinates):
-    """An exponential bound on logistic losses, minimized feature by feature with its norm.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-        Logistic, multinomial or insensitive loss, no shared weights, q = 1 or infinity, and groups
-        of one column.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3 and §5.
-    """
+    """An exponential bound on logistic losses, minimized feature by feature with its norm."""
 
     bound_name = "exponential"

@@ -16,11 +16,6 @@ def intercepts_alone(problem: TaskProblem) -> TaskWeights:
     Newton's steps begin at the mean, and halve a bracket around the root of the loss's slope where
     they leave it or gain too little. Solvers find it too, but far targets cost those that know no
     curvature, or only its largest, an iteration for every unit or less.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-        Of a loss of z = y − f; without columns.
     """
     total, first = problem.total(_sums, np.zeros(problem.n_tasks))
     mean = first / total

@@ -42,11 +42,6 @@ class Newton(Solver):
     first-order iterations where columns are nearly collinear. Norms of other q, and
     more than 6000 free weights that depend on each other, are left to :class:`Fista`.
 
-    Parameters
-    ----------
-    problem : TaskProblem
-        May gain and lose columns between two calls of :meth:`solve`.
-
     References
     ----------
     J. D. Lee, Y. Sun, M. A. Saunders, "Proximal Newton-type methods for minimizing composite
@@ -160,12 +155,6 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
 
     Newton steps until they no longer lower the KKT residual: the last digits of a small problem.
     Norms of q other than 1 and 2, and problems whose Hessian is expensive, are returned unchanged.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-    weights : TaskWeights
-        Near the optimum.
     """
     if not _bends(problem.norm):
         return weights

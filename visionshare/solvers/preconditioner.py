@@ -25,23 +25,6 @@ class Preconditioner:
     only the diagonal is measured for each class; the correlations are measured for all classes
     together, within blocks of neighboring columns: a step is then about as cheap as its products
     with the columns, and more of them are needed.
-
-    Parameters
-    ----------
-    active : ActiveSet
-    loss : Loss
-    penalty : Penalty
-        Applied to all weights but the intercepts.
-    W : ndarray of shape (k, n + 1), float64
-        Where to measure the curvature; intercept first.
-    Z : ndarray
-        The tiled scores at W.
-    max_weights : int, default 1024
-        Weights per class up to which each class has a full block. Above it, blocks cost more than
-        all the iterations of a refit: seconds each at 1000 columns, growing with the square, their
-        inverses with the cube.
-    block : int, default 256
-        Neighboring columns in a block that all classes share.
     """
 
     def __init__(
@@ -51,6 +34,8 @@ class Preconditioner:
         penalty: Penalty,
         W: np.ndarray,
         Z: np.ndarray,
+        # Beyond, blocks for each class cost more than all the iterations of a refit: they grow
+        # with the square of the columns, their inverses with the cube.
         max_weights: int = 1024,
         block: int = 256,
     ) -> None:

@@ -48,19 +48,7 @@ class TaskWeights:
 
 @dataclass(frozen=True)
 class TaskSolution:
-    """Where a solver stopped.
-
-    Attributes
-    ----------
-    weights : TaskWeights
-    value : float
-        Loss plus penalties.
-    kkt : float
-        See :meth:`TaskProblem.kkt`.
-    iterations : int
-    converged : bool
-        Whether ``kkt`` fell below the tolerance.
-    """
+    """Where a solver stopped."""
 
     weights: TaskWeights
     value: float
@@ -73,15 +61,7 @@ class Solver(Protocol):
     """What column generation asks of a solver."""
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``.
-
-        Parameters
-        ----------
-        start : TaskWeights
-        tol : float
-        max_iter : int
-            Iterations, or sweeps over the features, at most.
-        """
+        """Return weights whose KKT residual is at most ``tol``."""
         ...
 
 
@@ -146,13 +126,6 @@ class TaskProblem:
 
         A problem whose examples lie in several places calls it in each of them: see
         :meth:`visionshare.solvers.ActiveSet.total`.
-
-        Parameters
-        ----------
-        function : callable
-            Of a problem and the other arguments.
-        *args
-        how : {"sum", "max"}, default "sum"
         """
         return function(self, *args)
 

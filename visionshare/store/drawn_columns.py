@@ -23,12 +23,6 @@ class DrawnColumns(Columns):
     round's columns are asked for; a learner keeps the columns that it chooses. Draws that a search
     moved stay where they are until the scaling is chosen again, which is when a fit begins.
 
-    Parameters
-    ----------
-    draws : Draws
-    images : ndarray
-    n_jobs : int, default 1
-
     Examples
     --------
     >>> import numpy as np
@@ -95,16 +89,7 @@ class DrawnColumns(Columns):
         self._cached_ids = np.empty(0, np.int64)
 
     def climb(self, draw: int, residual: np.ndarray, steps: int) -> None:
-        """Move a draw uphill: to parameters whose features have a larger gradient.
-
-        Parameters
-        ----------
-        draw : int
-            Its number, that of the candidate.
-        residual : ndarray of shape (m, k)
-        steps : int
-            At most.
-        """
+        """Move a draw uphill: to parameters whose features have a larger gradient."""
         start = self.draws.of_draw(draw)
         family = self.draws.family
         score = partial(self._gradient_norms, residual)
@@ -113,18 +98,7 @@ class DrawnColumns(Columns):
     def norms_on(
         self, rows: np.ndarray, weights: np.ndarray, residual: np.ndarray, draws: np.ndarray
     ) -> np.ndarray:
-        """Return ‖XᵀR‖ over the features of each of some draws, on some examples, (n_draws,).
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Examples.
-        weights : ndarray of shape (len(rows),)
-            What each counts where columns are scaled, beside its own weight.
-        residual : ndarray of shape (len(rows), k)
-        draws : ndarray of int
-            Their numbers, those of the candidates.
-        """
+        """Return ‖XᵀR‖ over the features of each of some draws, on some examples, (n_draws,)."""
         width = self.draws.family.features_per_draw
         ids = (draws[:, None] * width + np.arange(width)).ravel()
         omega = weights if self._omega is None else weights * self._omega[rows]

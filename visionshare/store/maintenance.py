@@ -16,11 +16,6 @@ from visionshare.store.writer_lock import writer_lock
 def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what a store contains, as plain values.
 
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-
     Examples
     --------
     >>> store_info("out/mnist/work/store")["evaluated"]  # doctest: +SKIP
@@ -44,11 +39,6 @@ def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return the broken shards of a store and what is wrong with each; reads every byte.
 
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-
     Examples
     --------
     >>> verify_store("out/mnist/work/store")  # doctest: +SKIP
@@ -67,11 +57,6 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     """Drop broken shards and files that the manifest does not list; return their names.
 
     The dropped columns are evaluated again when they are asked for.
-
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
 
     Examples
     --------

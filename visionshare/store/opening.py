@@ -83,22 +83,6 @@ def create_empty_store(
 ) -> StoreColumns:
     """Make a store whose columns are evaluated elsewhere, see :meth:`StoreColumns.commit`.
 
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-    family : FeatureFamily
-    m : int
-        Number of images.
-    images_sha256 : str
-        What :func:`visionshare.files.fingerprints.images_fingerprint` says of them.
-    dtype : {"float16", "float32"}
-
-    Raises
-    ------
-    StoreError
-        If the folder holds a store already, or another process writes.
-
     Examples
     --------
     >>> import tempfile
@@ -141,16 +125,6 @@ def open_store(
     n_jobs: int = 1,
 ) -> StoreColumns:
     """Open a store; with its family and images, columns that are missing can be evaluated.
-
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-    family : FeatureFamily, optional
-    images : ndarray, optional
-    memory : str or int, default "2GiB"
-        Bound of what the store holds in memory.
-    n_jobs : int, default 1
 
     Raises
     ------

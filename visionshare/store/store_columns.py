@@ -34,17 +34,6 @@ class StoreColumns(Columns):
     A column that is asked for and missing is evaluated together with its block and committed.
     One process writes at a time; any number reads.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-    manifest : Manifest
-        What the folder's manifest says.
-    family, images : optional
-        Those that the store belongs to; without them nothing can be evaluated.
-    memory : str or int, default "2GiB"
-        Bound of the store's memory.
-    n_jobs : int, default 1
-
     Examples
     --------
     >>> import tempfile
@@ -122,15 +111,7 @@ class StoreColumns(Columns):
         return [text for _, text in described] if described else [""] * self.shape[1]
 
     def rows(self, start: int, stop: int, ids: np.ndarray | None = None) -> np.ndarray:
-        """Return some rows of columns, (stop − start, n), unscaled.
-
-        Parameters
-        ----------
-        start, stop : int
-            First row, and the one after the last.
-        ids : ndarray of int, optional
-            Columns; all when omitted.
-        """
+        """Return some rows of columns, (stop − start, n), unscaled."""
         ids = np.arange(self.shape[1]) if ids is None else check_ids(ids, self.shape[1])
         out = np.empty((stop - start, len(ids)), self.dtype)
         for span in self.spans(ids):
@@ -141,13 +122,7 @@ class StoreColumns(Columns):
         return out
 
     def to_frame(self, ids: np.ndarray | None = None) -> Any:
-        """Return the columns as a pandas data frame, with paths and labels where there are any.
-
-        Parameters
-        ----------
-        ids : ndarray of int, optional
-            Columns; all when omitted.
-        """
+        """Return the columns as a pandas data frame, with paths and labels where there are any."""
         try:
             from pandas import DataFrame
         except ImportError:
@@ -186,13 +161,7 @@ class StoreColumns(Columns):
         return self._mapped[name]
 
     def fill(self, ids: np.ndarray | None = None) -> None:
-        """Evaluate and commit what is missing of these columns, and of their blocks.
-
-        Parameters
-        ----------
-        ids : ndarray of int, optional
-            All when omitted.
-        """
+        """Evaluate and commit what is missing of these columns, and of their blocks."""
         ids = np.arange(self.shape[1]) if ids is None else ids
         if (self._shard_of[ids] >= 0).all():
             return
@@ -229,15 +198,7 @@ class StoreColumns(Columns):
         return _joined(shards, max(most, min(self._memory // 2, _LARGEST_BATCH) // column_bytes))
 
     def commit(self, ids: np.ndarray, values: np.ndarray) -> None:
-        """Commit columns that were evaluated elsewhere.
-
-        Parameters
-        ----------
-        ids : ndarray of int
-            Columns that the store does not have yet.
-        values : ndarray of shape (n, m)
-            Of the store's dtype.
-        """
+        """Commit columns that were evaluated elsewhere."""
         ids = check_ids(ids, self.shape[1])
         if values.shape != (len(ids), self.shape[0]) or values.dtype != self.dtype:
             given = f"{values.dtype} of shape {values.shape}"

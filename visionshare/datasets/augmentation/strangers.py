@@ -14,22 +14,6 @@ def strangers(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> 
 
     Halves of two classes, two classes laid on each other, shuffled tiles, negatives, enlarged
     details, outlines, small parts of a picture, noise of any grain, and blank pictures.
-
-    Parameters
-    ----------
-    images : ndarray of shape (m, H, W) or (m, H, W, C), uint8
-    labels : ndarray of shape (m,)
-    n : int
-    seed : int, default 0
-
-    Returns
-    -------
-    ndarray of shape (9 · n, H, W) or (9 · n, H, W, C), uint8
-
-    Examples
-    --------
-    >>> strangers(np.zeros((4, 8, 6), np.uint8), np.arange(4), 5).shape
-    (45, 8, 6)
     """
     rng = np.random.default_rng(seed)
     rows, columns = images.shape[1:3]

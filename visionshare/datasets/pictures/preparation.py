@@ -75,25 +75,7 @@ class Preparation:
     reasons: tuple[str, ...]
 
     def apply(self, pictures: Pictures, n_jobs: int = 1) -> np.ndarray:
-        """Return pictures as a classifier sees them.
-
-        Parameters
-        ----------
-        pictures
-            As in :func:`propose_preparation`.
-        n_jobs : int, default 1
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n, height, width) or (n, height, width, 3), uint8
-
-        Examples
-        --------
-        >>> pictures = [np.zeros((20, 30), np.uint8), np.zeros((40, 20), np.uint8)]
-        >>> propose_preparation(pictures).apply(pictures).shape
-        (2, 30, 25)
-        """
+        """Return pictures as a classifier sees them."""
         if not isinstance(pictures, PictureSet):
             given = pictures
             labels = np.zeros(len(given), np.int64)
@@ -149,10 +131,6 @@ def propose_preparation(
         Longer side of the images at most.
     n_pictures : int, default 200
         Pictures that are looked at, at most.
-
-    Returns
-    -------
-    Preparation
 
     Examples
     --------

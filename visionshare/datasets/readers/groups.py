@@ -17,20 +17,9 @@ from visionshare.errors import InputError
 def picture_groups(
     source: str | os.PathLike[str], pictures: PictureSet, groups: str, argument: str = "data.groups"
 ) -> np.ndarray:
-    """Return the number of each picture's group (n,).
-
-    Parameters
-    ----------
-    source : path-like
-        Where the pictures are.
-    pictures : PictureSet
-    groups : str
-        A column of the table, whose empty cells are groups of their own; or a regular expression
-        that is searched in the names of files: what its brackets hold, or else what it matches, is
-        the group. Other pictures are groups of their own.
-    argument : str, default "data.groups"
-        For messages.
-    """
+    """Return the number of each picture's group (n,): by a column of a table, or by names."""
+    # Empty cells, and names that a pattern does not match, are groups of their own. Of a name the
+    # group is what the pattern's brackets hold, or else what it matches.
     cells = table_column(Path(source), groups)
     if cells is not None:
         return group_numbers(cell or number for number, cell in enumerate(cells))

@@ -107,14 +107,7 @@ class ImagePart:
 
 
 class PartSplit:
-    """Which images of a part train and which validate, both ascending.
-
-    Examples
-    --------
-    >>> split = PartSplit(0, 20, FineTuning())
-    >>> len(split.training), len(split.validation)
-    (19, 1)
-    """
+    """Which images of a part train and which validate, both ascending."""
 
     def __init__(self, number: int, n: int, settings: FineTuning) -> None:
         self._seed = settings.random_state
@@ -133,13 +126,7 @@ class PartSplit:
 
 
 def batch_bounds(sizes: np.ndarray, batch: int) -> np.ndarray:
-    """Return where each part's share of each step begins, and the last ends, (parts, steps + 1).
-
-    Examples
-    --------
-    >>> batch_bounds(np.array([5, 4]), 4).tolist()
-    [[0, 2, 4, 5], [0, 1, 3, 4]]
-    """
+    """Return where each part's share of each step begins, and the last ends, (parts, steps + 1)."""
     # Each step has about ``batch`` images, of each part in proportion to what it has.
     total = int(sizes.sum())
     ends = np.minimum(np.arange(-(-total // batch) + 1) * batch, total)

@@ -9,7 +9,7 @@ from visionshare.errors import InputError
 from visionshare.penalties import GroupNorm, HalfSquares, make_norm
 
 STARTS = np.array([0, 1, 3, 6])
-QS = [1, 1.3, 2, 3.5, 50, 300, np.inf]
+QS = [1, 2, np.inf]
 
 
 def _weights(seed, d=8, T=3):
@@ -24,7 +24,7 @@ def _blocks(W):
 def test_norms_are_those_of_numpy(q):
     W, norm = _weights(0), GroupNorm(q)
     assert_allclose(norm.norms(W, STARTS), [np.linalg.norm(b, q) for b in _blocks(W)])
-    dual = 1 / (1 - 1 / q) if 1 < q < np.inf else {1: np.inf, np.inf: 1}[q]
+    dual = {1: np.inf, 2: 2, np.inf: 1}[q]
     assert_allclose(norm.dual_norms(W, STARTS), [np.linalg.norm(b, dual) for b in _blocks(W)])
     assert_allclose(norm.value(W, STARTS), sum(np.linalg.norm(b, q) for b in _blocks(W)))
 
@@ -50,7 +50,7 @@ def test_prox_satisfies_the_condition_of_optimality(q, step):
         assert_allclose(r @ u, step * np.linalg.norm(u, q), rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("q", [1.3, 2, np.inf])
+@pytest.mark.parametrize("q", [1, 2, np.inf])
 def test_prox_is_the_minimizer(q):
     w = _weights(2, 1, 4)
     u = GroupNorm(q).prox(w, np.array([0]), 0.8).ravel()
@@ -60,42 +60,6 @@ def test_prox_is_the_minimizer(q):
 
     solution = minimize(objective, u + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
     assert objective(u) <= solution.fun + 1e-9
-
-
-@pytest.mark.parametrize("q", [1.1, 1.5, 2.5, 8, 15, 16, 50, 100, 150, 300])
-@pytest.mark.parametrize("seed", range(4))
-def test_prox_is_as_low_as_a_minimizer_of_scipy(q, seed):
-    rng = np.random.default_rng(seed)
-    V, starts = rng.uniform(0, 1, (1, 5)) ** (seed + 1), np.array([0])
-    step = rng.uniform(0.05, 0.95) * GroupNorm(q).dual_norms(V, starts)[0]
-
-    def objective(u):
-        # No power vanishes where the largest value is 1.
-        top = max(np.abs(u).max(), 1e-300)
-        return step * top * np.linalg.norm(u / top, q) + 0.5 * np.sum((u - V.ravel()) ** 2)
-
-    u = GroupNorm(q).prox(V, starts, step).ravel()
-    for begin in (V.ravel(), 0.5 * V.ravel(), u + 1e-3):
-        solution = minimize(objective, begin, bounds=[(0, None)] * 5, method="L-BFGS-B")
-        assert objective(u) <= solution.fun + 1e-12
-    # Strongly convex: who is as low is as near.
-    assert_allclose(u, solution.x, atol=1e-3)
-    assert objective(u) < objective(np.zeros(5))
-
-
-def test_prox_of_a_large_exponent_nears_that_of_the_maximum():
-    V, starts = np.array([[1.0, 0.9, 0.3]]), np.array([0])
-    most = GroupNorm(np.inf).prox(V, starts, 0.7)
-    for q in (1e3, 1e6, 1e15, 1e17, 1e300):
-        assert_allclose(GroupNorm(q).prox(V, starts, 0.7), most, atol=2 / q)
-
-
-def test_prox_of_values_that_tie_or_are_zero():
-    V, starts = np.array([[1.0, -1.0, 1.0, 0.0]]), np.array([0])
-    for q in (1.1, 3, 50, 300):
-        # Of n equal values each falls by step · n^{1/q − 1}.
-        expected = np.sign(V) * (1 - 0.6 * 3 ** (1 / q - 1))
-        assert_allclose(GroupNorm(q).prox(V, starts, 0.6), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("q", [np.int64(2), np.float32(2), np.float64(2), 2])
@@ -120,7 +84,7 @@ def test_nothing_stays_nothing():
         assert not GroupNorm(q).prox(np.zeros((8, 2)), STARTS, 1.0).any()
 
 
-@pytest.mark.parametrize("q", [0.5, -1, float("nan"), "two", True])
+@pytest.mark.parametrize("q", [0.5, 3, -1, float("nan"), "two", True])
 def test_wrong_exponents_are_refused(q):
     with pytest.raises(InputError, match=r"^q: got"):
         GroupNorm(q)

@@ -29,7 +29,7 @@ CASES = [
     ("gradboost", "logistic", 2, (2, 1, 3)),
     ("gradboost", "logistic", np.inf, (1,) * 6),
     ("gradboost", "squared_hinge", 2, (1,) * 6),
-    ("gradboost", "squared", 1.5, (2, 2, 2)),
+    ("gradboost", "squared", np.inf, (2, 2, 2)),
     ("adaboost", "logistic", 1, (1,) * 6),
     ("adaboost", "logistic", np.inf, (1,) * 6),
 ]

@@ -97,7 +97,6 @@ def _independent(problem):
         ("squared_hinge", 1, 0.8, np.inf),
         ("squared", 2, 1.0, np.inf),
         ("logistic", 2, 0.4, np.inf),
-        ("logistic", 1.5, 0.5, np.inf),
         ("squared_hinge", 2, np.inf, 1.5),
         ("squared_hinge", 2, 1.5, 2.0),
         ("squared", 2, 0.7, 0.7),
@@ -117,7 +116,7 @@ def test_solvers_reach_the_independent_minimum(solver, loss, q, alpha, shared):
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge", "logistic"])
 @pytest.mark.parametrize(
     ("q", "shared"),
-    [(1, np.inf), (2, np.inf), (np.inf, np.inf), (4, np.inf), (1, 1.3), (2, 1.3), (np.inf, 1.3)],
+    [(1, np.inf), (2, np.inf), (np.inf, np.inf), (1, 1.3), (2, 1.3), (np.inf, 1.3)],
 )
 def test_solvers_agree(loss, q, shared):
     alpha = 0.3 if loss == "logistic" else 1.0
@@ -205,7 +204,7 @@ def test_polish_finds_the_last_digits():
         exact = polish(problem, near.weights)
         assert problem.examine(exact)[1] < 1e-12
         assert problem.examine(exact)[0] <= near.value
-    problem = _problem(q=3)
+    problem = _problem(q=np.inf)
     near = Fista(problem).solve(_start(problem), 1e-3, 20000)
     assert polish(problem, near.weights) is near.weights
 

@@ -1,4 +1,4 @@
-"""Penalties with a proximal operator: the mixed norms ℓ1/ℓq, and half the squares.
+"""Penalties with a proximal operator: the mixed norms ℓ1, ℓ1/ℓ2, ℓ1/ℓ∞, and half the squares.
 
 Weights are (d, T) here: one row a column of features, one column a task. A group is a run of
 rows that enter or leave together, given by where each begins. The mixed norm is the sum over
@@ -8,7 +8,6 @@ groups of the ℓq norm of each group's weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
 from typing import ClassVar, Protocol
 
@@ -16,9 +15,8 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-_STEPS = 200
-# Beyond this exponent no bit tells the norm from the maximum.
-_LARGEST = 1e16
+# Exponents q, and q' with 1/q + 1/q' = 1.
+_DUAL = {1: np.inf, 2: 2, np.inf: 1}
 
 
 class RowPenalty(Protocol):
@@ -63,7 +61,7 @@ class GroupNorm:
     Parameters
     ----------
     q : float, default 2
-        From 1 to infinity. 1 is the plain ℓ1 norm, whatever the groups.
+        1, 2 or infinity. 1 is the plain ℓ1 norm, whatever the groups.
 
     Examples
     --------
@@ -78,17 +76,10 @@ class GroupNorm:
     q: float = 2.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.q, bool) or not isinstance(self.q, Real) or not self.q >= 1:
-            raise InputError("q", self.q, "a number from 1 to infinity")
+        if isinstance(self.q, bool) or not isinstance(self.q, Real) or self.q not in _DUAL:
+            raise InputError("q", self.q, "1, 2 or infinity")
         if not isinstance(self.q, (int, float)):
             object.__setattr__(self, "q", float(self.q))
-
-    @property
-    def dual_q(self) -> float:
-        """q' with 1/q + 1/q' = 1."""
-        if self.q == 1:
-            return float("inf")
-        return 1.0 if np.isinf(self.q) else self.q / (self.q - 1)
 
     def norms(self, W: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return ‖W_J‖_q of each group."""
@@ -96,7 +87,7 @@ class GroupNorm:
 
     def dual_norms(self, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return ‖G_J‖_{q'} of each group: a group stays at 0 while it is at most λ."""
-        return _norms(G, starts, self.dual_q)
+        return _norms(G, starts, _DUAL[self.q])
 
     def least(self, alpha: float) -> float:
         """Return λ: a group stays at 0 while its gradient's dual norm is at most that."""
@@ -135,13 +126,12 @@ class GroupNorm:
             norms = _norms(W, starts, 2)
             shrunk = np.maximum(1 - levels / np.where(norms > 0, norms, 1), 0)
             return W * np.repeat(shrunk, sizes)[:, None]
-        solve = _prox_max if self.q > _LARGEST else partial(_prox_q, q=self.q)
         out = np.empty_like(W)
         for size in np.unique(sizes):
             chosen = np.flatnonzero(sizes == size)
             rows = starts[chosen, None] + np.arange(size)
             blocks = W[rows].reshape(len(chosen), -1)
-            out[rows] = solve(blocks, levels[chosen]).reshape(len(chosen), int(size), -1)
+            out[rows] = _prox_max(blocks, levels[chosen]).reshape(len(chosen), int(size), -1)
         return out
 
 
@@ -187,14 +177,7 @@ def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:
         return np.asarray(np.maximum.reduceat(A.max(axis=1), starts))
     if q == 1:
         return np.add.reduceat(A.sum(axis=1), starts)
-    if q == 2:
-        return np.sqrt(np.add.reduceat(np.einsum("ij,ij->i", A, A), starts))
-    # Relative to each group's largest, so that no power overflows or vanishes.
-    peak = np.maximum.reduceat(A.max(axis=1), starts)
-    safe = np.where(peak > 0, peak, 1)
-    sizes = np.diff(np.append(starts, len(W)))
-    relative = (A / np.repeat(safe, sizes)[:, None]) ** q
-    return np.asarray(peak * np.add.reduceat(relative.sum(axis=1), starts) ** (1 / q))
+    return np.sqrt(np.add.reduceat(np.einsum("ij,ij->i", A, A), starts))
 
 
 def _prox_max(V: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -207,88 +190,3 @@ def _prox_max(V: np.ndarray, step: np.ndarray) -> np.ndarray:
     # What is above the level is cut down to it: the largest share one absolute value.
     level = np.where(A.sum(axis=1) <= step, 0, level)
     return np.sign(V) * np.minimum(np.abs(V), level[:, None])
-
-
-def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
-    """Return the proximal operator of step·‖·‖_q for 1 < q < ∞, row by row."""
-    # x = |u| is r·y, where r = ‖x‖_q and r·y_i + step·y_i^{q−1} = |v_i|. As r grows each y_i
-    # falls, and ‖y‖_q is 1 once, between r = 0 and ‖v‖_q.
-    dual = q / (q - 1)
-    A = np.abs(V)
-    peak = A.max(axis=1)
-    starts = np.arange(0, A.size, A.shape[1])
-    lengths = _norms(A.reshape(-1, 1), starts, dual)
-    alive = lengths > step
-    out = np.zeros_like(V)
-    free = step <= 0
-    out[free] = V[free]
-    alive = alive & ~free
-    if not alive.any():
-        return out
-    # In units of each row's largest value.
-    A = A[alive] / peak[alive, None]
-    t = step[alive] / peak[alive]
-    whole = _norms(A.reshape(-1, 1), starts[: len(A)], q)
-    # Where all values are equal, or q is 2, the norm shrinks as the dual norm does.
-    x = _shrunk(A, t, whole, whole * (1 - step[alive] / lengths[alive]), q)
-    out[alive] = np.sign(V[alive]) * x * peak[alive, None]
-    return out
-
-
-def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: float) -> np.ndarray:
-    """Return x = r·y ≥ 0, row by row: from a start r, by Newton steps inside a bracket."""
-    # Steps are those of 1/‖y‖_q, which is a line in r where q is 2 or r is large.
-    with np.errstate(divide="ignore"):
-        log_A = np.log(A)
-        log_t = np.log(t)[:, None]
-    low = np.zeros_like(r)
-    high = whole.copy()
-    r = np.clip(r, 1e-300, high)
-    log_y = np.full_like(A, np.inf)
-    slope = np.zeros_like(A)
-    log_r = np.log(r)[:, None]
-    for i in range(_STEPS):
-        log_y, slope = _roots(log_A, log_r, log_t, q, log_y)
-        powers = q * log_y
-        top = powers.max(axis=1)
-        shares = np.exp(powers - top[:, None])
-        total = shares.sum(axis=1)
-        # Of log ‖y‖_q, and of how fast it falls in log r.
-        excess = np.minimum((top + np.log(total)) / q, 700)
-        fall = np.maximum(np.sum(shares * slope, axis=1) / total, 1e-300)
-        move = r * (np.expm1(excess) / fall)
-        low = np.where(excess > 0, r, low)
-        high = np.where(excess > 0, high, r)
-        moving = (np.abs(move) > 1e-15 * (r + t)) & (high - low > 1e-15 * (r + t))
-        if not moving.any():
-            break
-        newton = r + move
-        # Halved now and then, so that steps from one side cannot be many.
-        halved = (newton <= low) | (newton >= high) | (i % 8 == 7)
-        r = np.where(moving, np.where(halved, 0.5 * (low + high), newton), r)
-        before = log_r
-        log_r = np.log(r)[:, None]
-        log_y = log_y - slope * (log_r - before)
-    return np.exp(log_r + log_y)
-
-
-def _roots(
-    log_A: np.ndarray, log_r: np.ndarray, log_t: np.ndarray, q: float, start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return log y with r·y + t·y^{q−1} = A, and how fast it falls as log r grows."""
-    # In log y the logarithm of the sum is convex, with slopes between 1 and q − 1: Newton steps
-    # descend after the first, and none needs to begin above where the larger term alone is A.
-    nothing = np.isneginf(log_A)
-    target = np.where(nothing, 0, log_A)
-    most = np.minimum(target - log_r, (target - log_t) / (q - 1))
-    y = np.where(nothing, most, np.minimum(start, most))
-    for _ in range(_STEPS):
-        first = np.exp(log_r + y - target)
-        second = np.exp(log_t + (q - 1) * y - target)
-        total = first + second
-        weighted = first + (q - 1) * second
-        move = np.log(total) * total / weighted
-        y = np.minimum(y - move, most)
-        if np.all(np.abs(move) <= 1e-15 * (np.abs(y) + total / weighted)):
-            break
-    return np.where(nothing, -np.inf, y), first / weighted

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from PIL import Image, ImageDraw
 
 from visionshare.classifier import load
 from visionshare.cli.main import main
@@ -38,6 +39,15 @@ def model(digits):
     return load(digits)
 
 
+def _video(path):
+    """Write what the browser's camera sees: a dark zero on a light ground."""
+    frame = Image.new("L", (640, 480), 230)
+    ImageDraw.Draw(frame).ellipse((240, 100, 400, 380), outline=30, width=45)
+    frame.save(path, "jpeg")
+    path.write_bytes(path.read_bytes() * 10)
+    return path
+
+
 class Browser:
     """A browser without a window that is told what to do through a pair of pipes."""
 
@@ -49,6 +59,8 @@ class Browser:
             program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
             "--no-first-run", "--disable-background-networking", "--disable-component-update",
             "--disable-sync", f"--user-data-dir={folder}", "--remote-debugging-pipe",
+            "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+            f"--use-file-for-fake-video-capture={_video(folder / 'camera.mjpeg')}",
             "--window-size=1000,900", "about:blank",
         ]  # fmt: skip
         quiet = subprocess.DEVNULL
@@ -94,6 +106,13 @@ class Browser:
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         self.call("Page.navigate", url=address)
+
+    def show(self, width, scheme):
+        """Give pages a width in pixels, and a color scheme."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", features=features)
 
     def value(self, expression):
         """Return what a JavaScript expression evaluates to, as plain values."""

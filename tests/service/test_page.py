@@ -18,8 +18,20 @@ from visionshare.datasets import load_dataset
 
 
 @pytest.fixture(scope="module")
-def address(digits):
+def examples(tmp_path_factory):
+    """Return a folder of pictures that the page offers."""
+    folder = tmp_path_factory.mktemp("examples")
+    images = load_dataset("digits", "test")
+    for i in range(14):
+        picture = np.kron(images.images[i], np.ones((6, 6))).astype(np.uint8)
+        Image.fromarray(picture).save(folder / f"{i:02}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(digits, examples):
     command = [sys.executable, "-m", "visionshare.cli", "serve", str(digits), "--port", "0"]
+    command += ["--examples", str(examples)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = process.stdout.readline()
     assert said.startswith("serving http://127.0.0.1:"), said
@@ -120,6 +132,57 @@ def test_a_dropped_picture_is_classified_and_explained(browser, address, model):
     assert browser.value("document.getElementById('problem').textContent") == ""
 
 
+VISIBLE = "document.getElementById('{}').checkVisibility({{visibilityProperty: true}})"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_visit_at_the_width_of_a_screen_and_of_a_phone(browser, address, model, width, scheme):
+    browser.open(address)
+    browser.show(width, scheme)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    # 1) Nothing is said of a picture before there is one.
+    shown = {name: browser.value(VISIBLE.format(name)) for name in ("none", "scores", "busy")}
+    assert shown == {"none": True, "scores": False, "busy": False}
+    assert browser.value("document.getElementById('title').textContent") == "classifier"
+    ground = browser.value("getComputedStyle(document.documentElement).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    # 2) An example takes the place of what was drawn.
+    browser.draw([(60, 400), (120, 420)])
+    browser.wait("document.querySelectorAll('#examples img[src]').length === 7")
+    browser.value("document.querySelector('#examples button').click()")
+    browser.wait("document.body.dataset.state === 'answered'")
+    image = np.kron(load_dataset("digits", "test").images[0], np.ones((6, 6))).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "png")
+    said = explain_picture(model, file).explanation
+    assert browser.value("document.querySelector('.best').dataset.name") == said.label
+    assert browser.value("new Set(pen.getImageData(0, 0, pad.width, pad.height).data).size") == 2
+    # 3) The camera.
+    browser.value("document.getElementById('camera').click()")
+    browser.wait("!document.getElementById('video').hidden"
+                 " && document.body.dataset.state === 'answered'"
+                 " && document.querySelector('.best').dataset.name === '0'")  # fmt: skip
+    browser.value("document.getElementById('camera').click()")
+    # 4) What programs need.
+    command = browser.value("document.getElementById('curl').textContent")
+    assert command == f"curl -F file=@photo.jpg {address}predict"
+    browser.value("document.getElementById('card').open = true")
+    browser.wait("document.querySelector('#card pre').textContent.startsWith('# ')")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    browser.open(address + "docs")
+    browser.show(width, scheme)
+    browser.wait("document.querySelectorAll('h2').length > 10")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+def test_what_is_busy_says_so(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value("window.fetch = () => new Promise(() => {}); take(new File(['x'], 'x.png'))")
+    browser.wait(VISIBLE.format("busy"))
+    assert not browser.value(VISIBLE.format("none"))
+
+
 def test_what_is_no_picture_is_said_where_it_was_dropped(browser, address):
     browser.open(address)
     browser.wait("document.body && document.body.dataset.ready === 'yes'")
@@ -203,6 +266,7 @@ def test_clearing_and_its_own_rules(browser, address):
     browser.events.clear()
     browser.open(address)
     browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.wait("document.querySelectorAll('#examples img[src]').length === 7")
     browser.value("document.getElementById('clear').click()")
     assert browser.value("document.body.dataset.state") == "empty"
     # A script that the page did not bring does not run.
@@ -210,6 +274,9 @@ def test_clearing_and_its_own_rules(browser, address):
                   " {textContent: 'window.foreign = 1'}))")  # fmt: skip
     assert browser.value("window.foreign") is None
     loaded = browser.value("performance.getEntriesByType('resource').map((e) => e.name)")
-    assert loaded == [address + "health"]
+    examples = [f"{address}examples/{number}" for number in range(7)]
+    assert {name for name in loaded if not name.startswith("blob:")} == {
+        address + "health", *examples
+    }  # fmt: skip
     said = [e["params"]["entry"]["text"] for e in browser.events if e["method"] == "Log.entryAdded"]
     assert [text for text in said if "Content Security Policy" not in text] == []

@@ -98,6 +98,10 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="A meter's TOML file: POST /meter reads its frames."),
     ] = None,
+    examples: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of pictures, some of which the page offers."),
+    ] = None,
     *,
     limits: LimitOptions,
 ) -> None:
@@ -134,6 +138,7 @@ def serve(
         None if token_file is None else read_token(token_file),
         name or classifier.stem,
         meter,
+        () if examples is None else _some_pictures(examples),
     )
     with reserved(host, port) as address:
         # A file that cannot be served ends the command before it listens.
@@ -151,3 +156,14 @@ def serve(
             run_workers(settings, address, workers, on_ready)
         else:
             run(app, settings, address, on_ready)
+
+
+def _some_pictures(folder: Path, most: int = 12) -> tuple[Path, ...]:
+    """Return pictures from all over a folder."""
+    from visionshare.datasets.folders import find_images
+
+    if not folder.is_dir():
+        raise InputError("--examples", str(folder), "a folder of pictures")
+    files = find_images(folder)
+    step = max(1, -(-len(files) // most))
+    return tuple(files[::step])

@@ -166,7 +166,9 @@ def learning_curves(trainings: Mapping[str, Sequence[Sequence[float | None]]], k
     for name, epochs in trainings.items():
         loss, error, validation = np.array(epochs, float).T
         number = np.arange(1, len(loss) + 1)
-        (line,) = axis.plot(number, loss if kind == "loss" else 100 * error, lw=1.6, label=name)
+        shown = loss if kind == "loss" else 100 * error
+        marker = "." if len(loss) < 40 else ""
+        (line,) = axis.plot(number, shown, lw=1.6, label=name, marker=marker)
         if kind == "error" and not np.isnan(validation).all():
             axis.plot(number, 100 * validation, lw=1.2, ls="--", color=line.get_color())
     axis.set_ylim(bottom=0)

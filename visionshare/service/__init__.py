@@ -126,6 +126,8 @@ def service(
     host_names: Sequence[str] = ("*",),
     token: str | None = None,
     meter: Path | None = None,
+    card: Path | None = None,
+    examples: Sequence[Path] = (),
 ) -> FastAPI:
     """Return the application of a classifier, for any ASGI server.
 
@@ -148,6 +150,10 @@ def service(
         Without ``Authorization: Bearer TOKEN`` only the page and ``/health`` are answered.
     meter : path, optional
         TOML file of a meter, whose frames ``POST /meter`` reads.
+    card : path, optional
+        Model card that the page shows; written from the classifier when omitted.
+    examples : sequence of paths, default ()
+        Pictures that the page offers.
 
     Raises
     ------
@@ -162,7 +168,7 @@ def service(
     >>> await Server(app, interface="asgi").serve()  # doctest: +SKIP
     """
     require_service()
-    from visionshare.service.application import application
+    from visionshare.service.application import Shown, application
     from visionshare.service.worker import Worker
 
     worker = Worker(classifier, limits or Limits())
@@ -171,4 +177,4 @@ def service(
         from visionshare.reading import MeterReader
 
         reader = MeterReader(meter)
-    return application(worker, name, host_names, token, reader)
+    return application(worker, name, host_names, token, reader, Shown(card, tuple(examples)))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
+from visionshare.classifier.card import model_card
 from visionshare.errors import DataError, InputError
 from visionshare.service.access import Access, failure
 from visionshare.service.answers import (
@@ -33,9 +37,17 @@ from visionshare.service.worker import Worker, busy
 if TYPE_CHECKING:
     from visionshare.reading import MeterReader
 
-__all__ = ["application"]
+__all__ = ["Shown", "application"]
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows besides the classifier: its card, and example pictures."""
+
+    card: Path | None = None
+    examples: tuple[Path, ...] = ()
 
 
 def application(
@@ -44,6 +56,7 @@ def application(
     host_names: Sequence[str],
     token: str | None,
     meter: MeterReader | None = None,
+    shown: Shown = Shown(),
 ) -> FastAPI:
     """Return the application around a worker, see :func:`visionshare.service.service`."""
     from visionshare import __version__
@@ -71,7 +84,8 @@ def application(
     # Made once for each classifier: as many clients ask for it as like.
     @lru_cache(maxsize=1)
     def described(served: Served) -> Response:
-        return JSONResponse(_description(served, app.version))
+        examples = len(shown.examples)
+        return JSONResponse(_description(served, app.version, name, examples))
 
     @app.get("/health", response_model=dict[str, Any])
     async def health() -> Response:
@@ -92,6 +106,7 @@ def application(
         return None
 
     _add_routes(app, worker, metrics)
+    _add_pages(app, worker, name, shown)
     if meter is not None:
         _add_meter(app, worker, meter)
     app.include_router(v2_router(worker, name, app.version))
@@ -101,14 +116,45 @@ def application(
     return app
 
 
-def _page() -> Response:
-    """Return the page that takes pictures."""
-    text = (files("visionshare.service") / "page.html").read_text("utf-8")
+def _page(text: str | None = None) -> Response:
+    """Return a page that takes what it shows from here alone; that of pictures by default."""
+    text = text or (files("visionshare.service") / "page.html").read_text("utf-8")
     policy = {
         "Content-Security-Policy": page_policy(text),
         "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
     }
     return HTMLResponse(text, headers=policy)
+
+
+def _add_pages(app: FastAPI, worker: Worker, name: str, shown: Shown) -> None:
+    @app.get("/card", response_class=PlainTextResponse)
+    def card() -> Response:
+        """Return the model card, in Markdown."""
+        text = None
+        if shown.card is not None:
+            with suppress(OSError, ValueError):
+                text = shown.card.read_text("utf-8")
+        return PlainTextResponse(text or model_card(worker.served.classifier, name))
+
+    @app.get("/examples/{number}", response_class=FileResponse)
+    def example(number: Annotated[int, PathParameter(ge=0)]) -> Response:
+        """Return an example picture."""
+        if number >= len(shown.examples):
+            raise Refusal(404, "not_found", f"there are {len(shown.examples)} examples")
+        return FileResponse(shown.examples[number])
+
+    @lru_cache(maxsize=1)
+    def described() -> Response:
+        from jinja2 import Environment
+
+        text = (files("visionshare.service") / "docs.html.j2").read_text("utf-8")
+        template = Environment(autoescape=True, trim_blocks=True).from_string(text)
+        return _page(template.render(app.openapi()))
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> Response:
+        """Return a page of all requests and answers."""
+        return described()
 
 
 def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
@@ -147,10 +193,12 @@ def _add_meter(app: FastAPI, worker: Worker, reader: MeterReader) -> None:
         return await worker.ask(request, question)
 
 
-def _description(served: Served, version: str) -> dict[str, Any]:
+def _description(served: Served, version: str, name: str, examples: int) -> dict[str, Any]:
     model = served.classifier
     return {
         "status": "ok",
+        "name": name,
+        "examples": examples,
         "classes": list(served.names),
         "image_shape": list(model.image_shape),
         "drawn": model.picture_mode == "gray" and model.preprocessing.polarity != "as_is",

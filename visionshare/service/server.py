@@ -58,16 +58,22 @@ class Settings:
     token: str | None
     name: str
     meter: Path | None = None
+    examples: tuple[Path, ...] = ()
 
     def application(self) -> FastAPI:
         """Return the application, with the classifier loaded and its kernels compiled."""
         from visionshare import load
         from visionshare.service import service
 
-        names = self.host_names
-        model = load(self.path)
         return service(
-            model, self.limits, name=self.name, host_names=names, token=self.token, meter=self.meter
+            load(self.path),
+            self.limits,
+            name=self.name,
+            host_names=self.host_names,
+            token=self.token,
+            meter=self.meter,
+            card=self.path.with_suffix(".md"),
+            examples=self.examples,
         )
 
 

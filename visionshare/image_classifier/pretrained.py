@@ -14,7 +14,7 @@ from visionshare.datasets.intake import Intake
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators.pretrained.efficientnet import is_installed
-from visionshare.generators.pretrained.network import proposed_places
+from visionshare.generators.pretrained.network import proposed_places, proposed_side
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.copies import Parts, parts_of
 from visionshare.image_classifier.pictures import propose_intake, sides_of
@@ -36,11 +36,6 @@ HINT = (
     "lowers the error on photographs, above all of few pictures per class"
 )
 _NETWORK = {"power": 0.5}
-_SIDE = 128
-# Enlarging a picture lowers the error even of photographs of 32 pixels, and takes three times as
-# long: for few of them.
-_LARGE_SIDE = 224
-_FEW_ENLARGED = 3000
 # Of a picture and its copies, before it is known; on the safe side.
 _SECONDS = 0.02
 # Standard errors of a difference that leave no doubt, where there are so many images at least.
@@ -92,8 +87,7 @@ def network_for(given: Any, sides: np.ndarray) -> dict[str, Any] | None:
         parameters = None if is_small else parameters
     if parameters is None:
         return None
-    side = _LARGE_SIDE if len(sides) <= _FEW_ENLARGED else _SIDE
-    return {"size": side, **parameters}
+    return {"size": proposed_side(len(sides)), **parameters}
 
 
 class Seen(NamedTuple):

@@ -24,7 +24,7 @@ SELF = "self"
 PRETRAINED = "pretrained"
 
 #: Side at which EfficientNet-Lite0 sees the pictures.
-PRETRAINED_SIDE = 128
+_SIDE_SHOWN = 128
 
 
 # Copies that the pretrained network is shown, at most, and at once.
@@ -36,7 +36,7 @@ _DEFORMED = Augmentation(
     rotation=10.0,
     scale=0.2,
     shear=0.1,
-    shift=PRETRAINED_SIDE // 8,
+    shift=_SIDE_SHOWN // 8,
     flip=0.5,
     border="reflect",
     brightness=0.3,
@@ -143,7 +143,7 @@ def taught_images(
     teacher: PictureTeacher
     with kept_activations():
         if part.source == PRETRAINED:
-            shown, others = view((PRETRAINED_SIDE, PRETRAINED_SIDE, 3), Preprocessing())
+            shown, others = view((_SIDE_SHOWN, _SIDE_SHOWN, 3), Preprocessing())
             teacher = learn_pretrained(replace(training, images=np.asarray(shown)), run)
             names = training.classes
         else:
@@ -206,10 +206,12 @@ def learn_pretrained(training: ImageSet, run: TaughtRun) -> CompactClassifier:
     """Return a ridge regression on frozen activations, calibrated on pictures that it left out."""
     from visionshare.columns import ArrayColumns
     from visionshare.generators.pretrained import PretrainedNetwork
+    from visionshare.generators.pretrained.network import proposed_side
     from visionshare.learners import DenseClassifier
     from visionshare.learners.class_weights import by_number
 
-    family = PretrainedNetwork(size=PRETRAINED_SIDE, power=0.5).fit(training.images)
+    side = proposed_side(len(training))
+    family = PretrainedNetwork(size=side, power=0.5).fit(training.images)
     columns = ArrayColumns.from_family(family, training.images, "float32", run.n_jobs)
     weights = by_number(run.class_weight, training.classes)
     learner = DenseClassifier(class_weight=weights, n_jobs=run.n_jobs)

@@ -82,6 +82,7 @@ def border_of(gray: np.ndarray) -> np.ndarray:
 
 def box_of(mask: np.ndarray) -> Box:
     """Return the smallest box of what is marked."""
-    rows = np.flatnonzero(mask.any(axis=1))
-    cols = np.flatnonzero(mask.any(axis=0))
-    return int(rows[0]), int(rows[-1]) + 1, int(cols[0]), int(cols[-1]) + 1
+    import cv2
+
+    left, top, width, height = cv2.boundingRect(np.ascontiguousarray(mask, np.uint8))
+    return top, top + height, left, left + width

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.datasets.canvas import box_of, box_size, on_canvas
-from visionshare.datasets.placement import Placement
+from visionshare.datasets.placement import Box, Placement
 
 # Ink fainter than this is not stretched to full white.
 _MIN_LIGHTEST = 64.0
@@ -18,11 +18,15 @@ _NEIGHBORHOOD = np.ones((3, 3), np.uint8)
 
 def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Return a character cut to its box: its ink light on black, without neighbors in the box."""
-    import cv2
-
     if not mask.any():
         return np.zeros((1, 1), np.uint8)
-    top, bottom, left, right = box_of(mask)
+    return _alone(darkness, mask, box_of(mask))
+
+
+def _alone(darkness: np.ndarray, mask: np.ndarray, box: Box) -> np.ndarray:
+    import cv2
+
+    top, bottom, left, right = box
     # One pixel around the mask is still edge, not neighbor.
     inside = np.ascontiguousarray(mask[top:bottom, left:right], np.uint8)
     near = cv2.dilate(inside, _NEIGHBORHOOD)
@@ -50,8 +54,8 @@ def place_character(
         height, width = mask.shape
         whole = Placement((0, height, 0, width), (0, size[0], 0, size[1]))
         return np.zeros(size, np.uint8), whole
-    values = ink_alone(darkness, mask)
     part = box_of(mask)
+    values = _alone(darkness, mask, part)
     # Proportions are kept; the upper quartile of the ink becomes 255.
     inside = mask[part[0] : part[1], part[2] : part[3]]
     lightest = max(_MIN_LIGHTEST, _upper_quartile(values[inside]))

@@ -14,6 +14,9 @@ _MIN_CONTRAST = 40.0
 _MIN_DIFFERENCE = 30.0
 # What stands out is taken for lighter, or darker, from this skewness on.
 _MIN_SKEWNESS = 0.5
+# The side of the square around a pixel that its threshold depends on, and rows done at once.
+_WINDOW = 41
+_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Ink:
 
 
 def sauvola_threshold(
-    gray: np.ndarray, window: int = 41, k: float = 0.2, r: float = 128.0
+    gray: np.ndarray, window: int = _WINDOW, k: float = 0.2, r: float = 128.0
 ) -> np.ndarray:
     """Return m (1 + k (s / r − 1)), with mean m and standard deviation s of the square around."""
     # Sauvola, Pietikäinen, Adaptive document image binarization, Pattern Recognition 33, 2000,
@@ -38,14 +41,13 @@ def sauvola_threshold(
         raise InputError("gray", gray.shape, "an image of shape (H, W)")
     if window < 1 or window % 2 == 0:
         raise InputError("window", window, "an odd number of pixels of at least 1")
-    values = np.asarray(gray, np.float64)
     # numpy reflects an image as often as a window needs it; OpenCV does so once.
     half = window // 2
-    padded = np.pad(values, half, mode="reflect" if min(gray.shape) > 1 else "edge")
+    padded = np.pad(gray, half, mode="reflect" if min(gray.shape) > 1 else "edge")
     sides = window, window
     inner = slice(half, half + gray.shape[0]), slice(half, half + gray.shape[1])
     mean = cv2.boxFilter(padded, cv2.CV_64F, sides)[inner]
-    square = cv2.boxFilter(padded * padded, cv2.CV_64F, sides)[inner]
+    square = cv2.sqrBoxFilter(padded, cv2.CV_64F, sides)[inner]
     deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
     threshold: np.ndarray = (mean * (1 + k * (deviation / r - 1))).astype(np.float32)
     return threshold
@@ -71,16 +73,30 @@ def find_ink(gray: np.ndarray, light_on_dark: bool | None = None) -> Ink:
     nothing = Ink(np.zeros(gray.shape, bool), np.zeros(gray.shape, np.uint8), light_on_dark)
     if below.all() or not below.any():
         return nothing
-    ink = float(flat[below].mean())
-    paper = float(np.median(flat[~below]))
-    contrast = paper - ink
-    difference = float(dark[~below].mean()) - float(dark[below].mean())
+    # 1) the means of ink and paper
+    values = np.arange(256)
+    counts = cv2.calcHist([flat], [0], None, [256], [0, 256]).ravel().astype(np.int64)
+    of_paper = np.cumsum(np.where(values > level, counts, 0))
+    n_paper = int(of_paper[-1])
+    middle = np.searchsorted(of_paper, [(n_paper - 1) // 2, n_paper // 2], side="right")
+    paper = float(middle.mean())
+    of_ink = np.where(values > level, 0, counts)
+    contrast = paper - float(of_ink @ values / of_ink.sum())
+    is_ink = below.view(np.uint8)
+    difference = cv2.mean(dark, 1 - is_ink)[0] - cv2.mean(dark, is_ink)[0]
     if contrast < _MIN_CONTRAST or difference < _MIN_DIFFERENCE:
         return nothing
-    threshold = sauvola_threshold(flat, r=contrast / 2)
-    np.clip(threshold, paper - 0.65 * contrast, paper - 0.35 * contrast, out=threshold)
-    darkness = np.clip((paper - flat.astype(np.float32)) * (255 / contrast), 0, 255)
-    return Ink(flat < threshold, np.round(darkness).astype(np.uint8), light_on_dark)
+    # 2) the threshold, strip by strip: numbers of 8 bytes for a whole page would take much memory
+    bounds = paper - 0.65 * contrast, paper - 0.35 * contrast
+    mask = np.empty(gray.shape, bool)
+    for top in range(0, len(gray), _ROWS):
+        around = max(0, top - _WINDOW // 2)
+        strip = flat[around : top + _ROWS + _WINDOW // 2]
+        threshold = sauvola_threshold(strip, _WINDOW, r=contrast / 2)[top - around :][:_ROWS]
+        mask[top : top + _ROWS] = flat[top : top + _ROWS] < np.clip(threshold, *bounds)
+    # 3) how dark each gray value is
+    darkness = np.clip((paper - values.astype(np.float32)) * (255 / contrast), 0, 255)
+    return Ink(mask, cv2.LUT(flat, np.round(darkness).astype(np.uint8)), light_on_dark)
 
 
 def _is_light_on_dark(gray: np.ndarray) -> bool:
@@ -93,8 +109,9 @@ def _is_light_on_dark(gray: np.ndarray) -> bool:
     # Of a picture that is all one letter, the surroundings are its edges.
     if not difference.any():
         difference = small.astype(np.float64) - np.median(small)
-    deviation = float(np.sqrt(np.mean(difference**2)))
-    skewness = float(np.mean(difference**3)) / max(deviation**3, 1e-12)
+    squares = difference * difference
+    deviation = float(np.sqrt(np.mean(squares)))
+    skewness = float(np.mean(squares * difference)) / max(deviation**3, 1e-12)
     if abs(skewness) < _MIN_SKEWNESS:
         return bool(gray.mean() < 127.5)
     return skewness > 0
@@ -121,5 +138,4 @@ def _flattened(dark: np.ndarray) -> np.ndarray:
     paper = cv2.morphologyEx(small, cv2.MORPH_CLOSE, square, borderType=cv2.BORDER_REPLICATE)
     paper = cv2.blur(paper, (side, side), borderType=cv2.BORDER_REPLICATE)
     paper = cv2.resize(paper, dark.shape[::-1], interpolation=cv2.INTER_LINEAR)
-    ratio = dark.astype(np.float32) * 255 / np.maximum(paper, 1)
-    return np.minimum(np.round(ratio), 255).astype(np.uint8)
+    return np.asarray(cv2.divide(dark, np.maximum(paper, 1), scale=255))

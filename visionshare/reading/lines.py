@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from visionshare.reading.components import Piece, joined, typical_height
 from visionshare.reading.page import Box, around
@@ -31,44 +33,50 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     # Each piece of a character's height is linked with its nearest neighbor to the right, if that
     # is about as high, overlaps it vertically, and is near. What is linked is a line, or a part
     # of one where a wide gap divides it. Smaller pieces join the line around them.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     height = typical_height([p.box for p in pieces])
     large = [p for p in pieces if p.box.height >= _MIN_HEIGHT * height]
     small = [p for p in pieces if p.box.height < _MIN_HEIGHT * height]
     if not large:
         return []
     large.sort(key=lambda p: (p.box.left, p.box.top))
-    boxes = np.array([p.box for p in large])
-    neighbors = _right_neighbors(boxes)
-    linked = np.flatnonzero(neighbors >= 0)
-    links = coo_array((np.ones(len(linked)), (linked, neighbors[linked])), (len(large),) * 2)
-    n_lines, line_of = connected_components(links, directed=False)
-    lines = [[large[i] for i in np.flatnonzero(line_of == line)] for line in range(n_lines)]
-    lines, marks = _without_marks(lines)
+    neighbors = _right_neighbors(np.array([p.box for p in large]), _MAX_GAP, _MAX_RATIO)
+    # Neighbors stand behind each piece: the last piece of a line names it.
+    ends = list(range(len(large)))
+    for i in reversed(range(len(large))):
+        if neighbors[i] >= 0:
+            ends[i] = ends[neighbors[i]]
+    linked: dict[int, list[Piece]] = {}
+    for end, piece in zip(ends, large, strict=True):
+        linked.setdefault(end, []).append(piece)
+    lines, marks = _without_marks(list(linked.values()))
     _add_small(lines, small + marks)
     return [sorted(line, key=lambda p: (p.box.left, p.box.top)) for line in lines]
 
 
-def _right_neighbors(boxes: np.ndarray) -> np.ndarray:
-    """Return each box's nearest neighbor on its line to the right, or −1."""
-    left, top, right, bottom = boxes.T
-    heights = bottom - top
-    neighbors = np.full(len(boxes), -1)
-    for i in range(len(boxes)):
-        # No neighbor is taller than this times the box's own height.
-        reach = right[i] + _MAX_GAP * _MAX_RATIO * heights[i]
-        near = slice(i + 1, int(np.searchsorted(left, reach, side="right")))
-        shared = np.minimum(bottom[near], bottom[i]) - np.maximum(top[near], top[i])
-        shorter = np.minimum(heights[near], heights[i])
-        taller = np.maximum(heights[near], heights[i])
-        gaps = left[near] - right[i]
-        fit = (shared >= 0.5 * shorter) & (taller <= _MAX_RATIO * shorter)
-        fit &= gaps <= _MAX_GAP * taller
-        if fit.any():
-            fitting = np.flatnonzero(fit)
-            neighbors[i] = i + 1 + fitting[np.argmin(gaps[fitting])]
+@njit(cache=True, nogil=True)
+def _right_neighbors(boxes: np.ndarray, max_gap: float, max_ratio: float) -> np.ndarray:
+    """Return each box's nearest neighbor on its line to the right, or −1; sorted by their left."""
+    n = len(boxes)
+    neighbors = np.full(n, -1)
+    for i in range(n):
+        height = boxes[i, 3] - boxes[i, 1]
+        nearest = np.inf
+        for j in range(i + 1, n):
+            gap = boxes[j, 0] - boxes[i, 2]
+            # No neighbor is taller than this times the box's own height.
+            if gap > max_gap * max_ratio * height or gap >= nearest:
+                break
+            other = boxes[j, 3] - boxes[j, 1]
+            shorter = min(height, other)
+            taller = max(height, other)
+            shared = min(boxes[i, 3], boxes[j, 3]) - max(boxes[i, 1], boxes[j, 1])
+            if (
+                shared >= 0.5 * shorter
+                and taller <= max_ratio * shorter
+                and gap <= max_gap * taller
+            ):
+                neighbors[i] = j
+                nearest = gap
     return neighbors
 
 
@@ -78,7 +86,7 @@ class _Bands:
     def __init__(self, lines: list[list[Piece]]) -> None:
         boxes = [around([p.box for p in line]) for line in lines]
         self.left, self.top, self.right, self.bottom = np.array(boxes, np.float64).T
-        self.heights = np.array([np.median([p.box.height for p in line]) for line in lines])
+        self.heights = np.array([median([p.box.height for p in line]) for line in lines])
 
     def nearest(self, box: Box) -> int:
         """Return the line around a small piece: the one whose middle is nearest; −1 if none is."""
@@ -135,7 +143,7 @@ def characters_and_marks(line: list[Piece]) -> tuple[list[Piece], list[Mark]]:
                 break
         else:
             groups.append([piece])
-    base = float(np.median([p.box.bottom for p in line if p.box.height > 0.6 * height]))
+    base = median([p.box.bottom for p in line if p.box.height > 0.6 * height])
     characters = []
     marks = []
     for group in groups:
@@ -197,7 +205,7 @@ def mark_probabilities(mark: Mark, boxes: Sequence[Box], height: float) -> dict[
     box = mark.box
     x = box.left + box.right
     near = sorted(boxes, key=lambda b: abs(b.left + b.right - x))[:6]
-    base = float(np.median([b.bottom for b in near]))
+    base = median([b.bottom for b in near])
     width = box.width / height
     tall = box.height / height
     below = (box.bottom - base) / height

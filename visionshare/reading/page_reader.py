@@ -150,7 +150,8 @@ class PageReader:
         quarters = 0
         # A page on its side, or upside down, is read with doubts.
         if self.deskew and len(best.characters) >= _ENOUGH and _uprightness(best) < _SURELY_UPRIGHT:
-            for turn in (1, 2, 3):
+            # Turned by a quarter, a line is a column of many short ones.
+            for turn in (2,) if len(best.lines) == 1 else (1, 2, 3):
                 turned = self._upright(np.rot90(page, turn), max_pieces)
                 # Many digits are digits upside down, too.
                 is_field = len(best.characters) < _PROSE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from visionshare.datasets.ink import Ink
 from visionshare.reading.components import typical_height
@@ -66,14 +67,25 @@ def _may_have_rules(sides: np.ndarray, height: float) -> tuple[np.ndarray, np.nd
     heights = bottom - top
     wide = (widths >= _WIDE * heights) & (heights >= 0.5 * height)
     large = np.minimum(widths, heights) >= _LARGE * height
-    # Few pieces are larger than a character: only these are compared with all others.
-    holds = np.zeros(len(sides), bool)
-    for i in np.flatnonzero((heights >= height) & (widths > 0.5 * height)):
-        inside = (left > left[i]) & (right < right[i]) & (top > top[i]) & (bottom < bottom[i])
-        # A table's cells are many times higher than what they hold.
-        held = _HELD * min(heights[i], height)
-        holds[i] = bool((inside & (heights >= held)).any())
+    # A table's cells are many times higher than what they hold.
+    held = _HELD * np.minimum(heights, height)
+    holds = _holding(sides, held) & (heights >= height) & (widths > 0.5 * height)
     return wide | large | holds, holds
+
+
+@njit(cache=True, nogil=True)
+def _holding(sides: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Return which boxes (n,) have another inside that is at least as high as ``held``."""
+    n = len(sides)
+    holds = np.zeros(n, np.bool_)
+    for i in range(n):
+        for j in range(n):
+            inside = sides[i, 0] < sides[j, 0] and sides[j, 2] < sides[i, 2]
+            inside &= sides[i, 1] < sides[j, 1] and sides[j, 3] < sides[i, 3]
+            if inside and sides[j, 3] - sides[j, 1] >= held[i]:
+                holds[i] = True
+                break
+    return holds
 
 
 def _rules_of(piece: np.ndarray, length: int, height: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from visionshare.reading.page import Box
 __all__ = ["estimate_skew", "rotated", "sharpened", "turned_box"]
 
 _MAX_ANGLE = 6.0
-_MAX_POINTS = 40_000
+_MAX_INK = 80_000
 
 
 def estimate_skew(mask: np.ndarray, max_angle: float = _MAX_ANGLE) -> float:
@@ -18,51 +18,51 @@ def estimate_skew(mask: np.ndarray, max_angle: float = _MAX_ANGLE) -> float:
     # The angle at which the ink's projection on the vertical has the largest sum of squared
     # differences of neighboring rows: lines of text give sharp edges. First in steps of a quarter
     # of a degree, then finer.
-    ys, xs = np.nonzero(mask)
-    if len(ys) < 50:
+    if np.count_nonzero(mask) < 50:
         return 0.0
-    if len(ys) > _MAX_POINTS:
-        # Evenly spread and always the same, so that reading a page again gives the same text.
-        chosen = np.linspace(0, len(ys) - 1, _MAX_POINTS).astype(np.int64)
-        ys = ys[chosen]
-        xs = xs[chosen]
-    ys = ys.astype(np.float64)
-    xs = xs.astype(np.float64) - mask.shape[1] / 2
+    # Within a column only the upper and lower edges of strokes change the projection. Of pages,
+    # evenly spread columns count: always the same, so that reading again gives the same text.
+    step = np.count_nonzero(mask) // _MAX_INK + 1
+    columns = np.pad(mask[:, ::step], ((0, 1), (0, 0)))
+    ys, xs = np.nonzero(np.diff(columns, axis=0, prepend=False))
+    signs = np.where(columns[ys, xs], 1.0, -1.0)
+    xs = xs * step
+    points = np.stack([ys, xs - mask.shape[1] / 2, signs])
     coarse = np.arange(-max_angle, max_angle + 1e-9, 0.25)
-    first = coarse[int(np.argmax(_energies(ys, xs, coarse)))]
+    first = coarse[int(np.argmax(_energies(points, coarse)))]
     fine = first + np.arange(-0.25, 0.2501, 0.05)
-    scores = _energies(ys, xs, fine)
+    scores = _energies(points, fine)
     best = float(fine[int(np.argmax(scores))])
     # A page whose edges are as sharp without a turn is left alone: turning blurs.
-    if scores.max() < 1.02 * _energies(ys, xs, np.zeros(1))[0]:
+    if scores.max() < 1.02 * _energies(points, np.zeros(1))[0]:
         return 0.0
     return round(best, 2)
 
 
-def _energies(ys: np.ndarray, xs: np.ndarray, angles: np.ndarray) -> np.ndarray:
+def _energies(points: np.ndarray, angles: np.ndarray) -> np.ndarray:
     tangents = np.tan(np.deg2rad(angles))
+    ys, xs, signs = points
     n_rows = int(np.ptp(ys) + 2 * np.abs(xs).max() * np.abs(tangents).max()) + 4
-    return np.asarray(_edge_energies(ys, xs, tangents, n_rows))
+    return np.asarray(_edge_energies(ys, xs, signs, tangents, n_rows))
 
 
 @njit(cache=True, nogil=True)
-def _edge_energies(ys: np.ndarray, xs: np.ndarray, tangents: np.ndarray, n_rows: int) -> np.ndarray:
+def _edge_energies(
+    ys: np.ndarray, xs: np.ndarray, signs: np.ndarray, tangents: np.ndarray, n_rows: int
+) -> np.ndarray:
     """Return the sum of squared differences of the projection's neighboring rows, for each turn."""
     energies = np.empty(len(tangents))
     for k in range(len(tangents)):
         lowest = np.inf
         for i in range(len(ys)):
             lowest = min(lowest, ys[i] - xs[i] * tangents[k])
-        counts = np.zeros(n_rows)
+        steps = np.zeros(n_rows)
         for i in range(len(ys)):
             # Edges of lines are a pixel or two soft.
             row = int(ys[i] - xs[i] * tangents[k] - lowest) + 1
-            counts[row] += 1.0
-            counts[row + 1] += 1.0
-        total = 0.0
-        for row in range(1, n_rows):
-            total += (counts[row] - counts[row - 1]) ** 2
-        energies[k] = total
+            steps[row] += signs[i]
+            steps[row + 1] += signs[i]
+        energies[k] = (steps * steps).sum()
     return energies
 
 

@@ -42,20 +42,16 @@ def space_width(gaps: np.ndarray) -> float:
     # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
     # far enough apart; the usual 0.5 otherwise.
     values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
-    best = 0.0
-    width = _USUAL
-    for cut in range(1, len(values)):
-        low = values[:cut]
-        high = values[cut:]
-        middle = (low[-1] + high[0]) / 2
-        apart = high.mean() - low.mean()
-        if not _MIN <= middle <= _MAX or apart < _MIN_DIFFERENCE:
-            continue
-        between = len(low) * len(high) * apart**2
-        if between > best:
-            best = between
-            width = float(middle)
-    return width
+    n_low = np.arange(1, len(values))
+    n_high = len(values) - n_low
+    sums = np.cumsum(values)
+    apart = (sums[-1:] - sums[:-1]) / n_high - sums[:-1] / n_low
+    middles = (values[:-1] + values[1:]) / 2
+    allowed = (middles >= _MIN) & (middles <= _MAX) & (apart >= _MIN_DIFFERENCE)
+    if not allowed.any():
+        return _USUAL
+    between = np.where(allowed, n_low * n_high * apart**2, -1.0)
+    return float(middles[np.argmax(between)])
 
 
 def split_words(gaps: np.ndarray, width: float) -> list[slice]:

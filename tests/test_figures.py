@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from scripts.clusters import growth
 from scripts.reproduce import first_page
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +24,14 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def _record(name):
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_of_many_images_has_the_figures_of_records_and_model():
+    page = growth.PAGE.read_text(encoding="utf-8")
+    assert growth.with_block(page) == page
+    assert growth.block().count("model: recipe") == len(growth.MODELED)
+    # More pictures on as many workers take longer.
+    assert growth.modeled(10**7, 100).seconds > growth.modeled(10**6, 100).seconds
 
 
 class Figures(NamedTuple):

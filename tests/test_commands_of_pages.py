@@ -44,7 +44,7 @@ READERS_PAGES = ["families/sources"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
 LONG_PAGES = [
     "../README", "after_training", "commands", "edge", "explaining", "image_classifier", "pictures",
-    "reading", "small_cores",
+    "reading", "few_bits",
 ]  # fmt: skip
 # What stands for what a reader has, and for times of half an hour.
 STAND_INS = {"DATA": "data", "DIR": "data", "--time 30m": "--time 20s", "--time 5m": "--time 10s"}

@@ -1,8 +1,9 @@
-"""What a refit on all pictures is worth, and learning on beside a training from the start.
+"""What a refit, learning on and splits by groups are worth.
 
     python -m benchmarks.after_training refit --data DIR --set NAME --seed 0 --json FILE
     python -m benchmarks.after_training pictures --data DIR --set NAME --seed 0 --json FILE
     python -m benchmarks.after_training class --data DIR --set NAME --seed 0 --json FILE
+    python -m benchmarks.after_training groups --data DIR --set NAME --seed 0 --json FILE
 
 A third of the pictures of a set, or more, is held back from all. Of the others `visionshare train`
 holds out a fifth, searches for some seconds, learns, tests, and learns again from all. Both
@@ -11,6 +12,10 @@ classifiers are compared on the pictures that neither has seen, for several seed
 `pictures`, `class`: a tenth of the pictures, or a class, comes later. A classifier of the others,
 of the recipe `glyphs`, learns on from all; the same recipe learns from the start. A search, which
 `visionshare train` makes before such a start, takes some times as long again.
+
+`groups`: of each of 200 pictures a burst of five is made, shifted and lit a little differently.
+The recipe `glyphs` reports a test error with pictures split at random and with bursts kept
+together; the pictures that no training sees say what the error is.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
+from PIL import Image
 
 from benchmarks.picture_sets import load
 from visionshare.classifier import CompactClassifier
@@ -35,16 +42,17 @@ from visionshare.recipes import Recipe, TrainResult, train
 from visionshare.recipes.folder import MEASURED
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures, recipe_from
 
-__all__ = ["learning_on", "main", "refit"]
+__all__ = ["by_groups", "learning_on", "main", "refit"]
 
 SETS = ("digits", "mnist", "fashion-mnist", "chars74k", "brodatz")
 _MOST, _MOST_BACK, _SECONDS, _SEEDS = 1000, 5000, 40.0, 3
+_BURSTS, _BURST = 200, 5
 
 
-def parts(name: str, data: Path, seed: int) -> tuple[ImageSet, ImageSet]:
+def parts(name: str, data: Path, seed: int, most: int = _MOST) -> tuple[ImageSet, ImageSet]:
     """Return some pictures of a set, and others that no training sees: a third or more."""
     images, _ = load(name, data)
-    fraction = min(2 / 3, _MOST / len(images))
+    fraction = min(2 / 3, most / len(images))
     seen = stratified_mask(images.labels, fraction, seed)
     back = np.flatnonzero(~seen)
     back = np.random.default_rng(seed).permutation(back)[:_MOST_BACK]
@@ -126,10 +134,44 @@ def learning_on(name: str, data: Path, what: str, seed: int = 0, jobs: int = 2) 
     return found
 
 
+def write_bursts(images: ImageSet, folder: Path, seed: int) -> str:
+    """Write a burst of each picture into folders of classes: ``CLASS/BURST_NUMBER.png``."""
+    rng = np.random.default_rng(seed)
+    for burst, (image, label) in enumerate(zip(images.images, images.labels, strict=True)):
+        place = folder / images.classes[label]
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(_BURST):
+            # 1) half a pixel aside, 2) a little lighter or darker, 3) the noise of a camera
+            moved = np.eye(2, 3, dtype=np.float32)
+            moved[:, 2] = rng.uniform(-0.5, 0.5, 2)
+            size = image.shape[1], image.shape[0]
+            shot = cv2.warpAffine(image, moved, size, borderMode=cv2.BORDER_REPLICATE)
+            shot = shot * rng.uniform(0.9, 1.1) + rng.normal(0, 3, shot.shape)
+            made = Image.fromarray(np.clip(shot, 0, 255).astype(np.uint8))
+            made.save(place / f"{burst:04}_{number}.png")
+    return str(folder)
+
+
+def by_groups(name: str, data: Path, seed: int = 0, jobs: int = 2) -> dict[str, Any]:
+    """Return test errors of splits that leak and that keep bursts together, and true errors."""
+    seen, back = parts(name, data, seed, _BURSTS)
+    found: dict[str, Any] = {"set": name, "seed": seed, "bursts": len(seen)}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        source = write_bursts(seen, place / "bursts", seed)
+        for split, groups in (("leaking", None), ("grouped", "^([0-9]+)_")):
+            options = PictureOptions(recipe="glyphs", groups=groups, refit=False)
+            recipe = recipe_for_pictures(source, options, [f"seed={seed}"]).recipe
+            result = train(recipe, place / split, jobs=jobs)
+            found[f"{split}: reported"] = result.metrics["test_error_rate"]
+            found[f"{split}: true"] = error(result.classifier, back)
+    return found
+
+
 def main() -> None:
     """Measure one set, and add the figures to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["refit", "pictures", "class"])
+    parser.add_argument("what", choices=["refit", "pictures", "class", "groups"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--set", choices=SETS, required=True)
     parser.add_argument("--seed", type=int, default=0)
@@ -137,6 +179,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "refit":
         row = refit(options.set, options.data, options.seed)
+    elif options.what == "groups":
+        row = by_groups(options.set, options.data, options.seed)
     else:
         row = learning_on(options.set, options.data, options.what, options.seed)
     with options.json.open("a") as file:

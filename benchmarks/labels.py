@@ -1,6 +1,6 @@
 """Wrong labels that are found, and pictures that are worth labeling.
 
-    python -m benchmarks.labels --data DIR --json FILE
+    python -m benchmarks.labels --data DIR --changed digits --bought digits --json FILE
 
 Of five sets 5 % of the labels are changed: how many of the first 5 % of the ranking are changed
 ones, beside cleanlab's ranking by the same probabilities (where it is installed). Of three sets
@@ -42,22 +42,37 @@ def _some(images: ImageSet) -> ImageSet:
     return images.subset(np.flatnonzero(stratified_mask(images.labels, _MOST / len(images), 0)))
 
 
-def found(images: ImageSet, seed: int = 0) -> dict[str, float]:
-    """Return the part of the first 5 % whose labels were changed, by ranking."""
+def found(images: ImageSet, seed: int = 0) -> dict[str, Any]:
+    """Return the part of the first 5 % whose labels were changed, and how many are doubted."""
     rng = np.random.default_rng(seed)
     k = len(images.classes)
     changed = rng.permutation(len(images))[: round(_PART * len(images))]
     labels = images.labels.copy()
     labels[changed] = (labels[changed] + rng.integers(1, k, len(changed))) % k
     made = doubtful_labels(images.images, labels, seed=seed)
+    clean = doubtful_labels(images.images, images.labels, seed=seed)
     n = len(changed)
-    orders = {"visionshare": made.order}
+    doubted = made.order[: made.n_doubted]
+    figures: dict[str, Any] = {
+        "images": len(labels), "changed": n,
+        "first 5 %": float(np.isin(made.order[:n], changed).mean()),
+        "doubted": made.n_doubted, "of them changed": int(np.isin(doubted, changed).sum()),
+        "doubted of clean labels": clean.n_doubted,
+    }  # fmt: skip
     if find_spec("cleanlab") is not None:
-        mask = np.ones(len(labels), bool)
+        filters = import_module("cleanlab.filter")
         rank = import_module("cleanlab.rank")
-        ranked = rank.order_label_issues(mask, labels, made.probabilities)
-        orders["cleanlab, self-confidence"] = ranked
-    return {name: float(np.isin(order[:n], changed).mean()) for name, order in orders.items()}
+        order = rank.order_label_issues(np.ones(len(labels), bool), labels, made.probabilities)
+        figures["cleanlab: first 5 %"] = float(np.isin(order[:n], changed).mean())
+        for by in ("prune_by_noise_rate", "confident_learning", "both"):
+            issues = filters.find_label_issues(labels, made.probabilities, filter_by=by, n_jobs=1)
+            of_clean = filters.find_label_issues(
+                images.labels, clean.probabilities, filter_by=by, n_jobs=1
+            )
+            figures[f"cleanlab, {by}: doubted"] = int(issues.sum())
+            figures[f"cleanlab, {by}: of them changed"] = int(issues[changed].sum())
+            figures[f"cleanlab, {by}: doubted of clean labels"] = int(of_clean.sum())
+    return figures
 
 
 def bought(train: ImageSet, test: ImageSet, seed: int) -> dict[str, list[float]]:
@@ -87,22 +102,26 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--changed", nargs="*", default=CHANGED, choices=CHANGED)
+    parser.add_argument("--bought", nargs="*", default=BOUGHT, choices=BOUGHT)
+    parser.add_argument("--json", type=Path, help="a line is added for each set")
     given = parser.parse_args(arguments)
-    results: dict[str, Any] = {"changed labels": {}, "labels bought": {}}
-    for name in CHANGED:
-        results["changed labels"][name] = found(_some(load(name, given.data)[0]))
-        sys.stdout.write(f"{name}: {results['changed labels'][name]}\n")
-    for name in BOUGHT:
+    for name in given.changed:
+        images = _some(load(name, given.data)[0])
+        _note({"set": name, "changed labels": found(images)}, given.json)
+    for name in given.bought:
         train, test = map(_some, load(name, given.data))
         runs = [bought(train, test, seed) for seed in range(_SEEDS)]
-        means = {way: np.mean([run[way] for run in runs], axis=0).tolist() for way in runs[0]}
-        results["labels bought"][name] = means
-        for way, errors in means.items():
-            text = " ".join(f"{100 * error:5.1f} %" for error in errors)
-            sys.stdout.write(f"{name} {way}: {text}\n")
-    if given.json is not None:
-        given.json.write_text(json.dumps(results, indent=1))
+        errors = {way: np.round([run[way] for run in runs], 4).tolist() for way in runs[0]}
+        _note({"set": name, "labels bought": errors}, given.json)
+
+
+def _note(row: dict[str, Any], file: Path | None) -> None:
+    text = json.dumps(row) + "\n"
+    sys.stdout.write(text)
+    if file is not None:
+        with file.open("a") as lines:
+            lines.write(text)
 
 
 if __name__ == "__main__":

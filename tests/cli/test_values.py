@@ -1,41 +1,33 @@
 """Values from a table to predictions: train --target, its report, predict."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tests.cli.tables import is_refused, rows_of, train, write_table
 from visionshare import load
 from visionshare.cli.main import main
 from visionshare.service.answers import Served
 
 
-def _write(folder, values, column="Height"):
+def _bars(folder, values, column="Height"):
     """Write pictures of bars, and a table of their heights."""
     rng = np.random.default_rng(0)
-    with open(folder / "bars.csv", "w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["path", column])
-        for i, value in enumerate(values):
-            picture = rng.integers(0, 40, (16, 16), np.uint8)
-            height = float(value) if str(value).replace(".", "").isdigit() else 3.0
-            picture[16 - round(height) :] += 180
-            Image.fromarray(picture).save(folder / f"{i:03}.png")
-            table.writerow([f"{i:03}.png", value])
-    return folder / "bars.csv"
+    pictures = rng.integers(0, 40, (len(values), 16, 16), np.uint8)
+    for picture, value in zip(pictures, values, strict=True):
+        height = float(value) if str(value).replace(".", "").isdigit() else 3.0
+        picture[16 - round(height) :] += 180
+    rows = [(f"{i:03}.png", value) for i, value in enumerate(values)]
+    return write_table(folder, ("path", column), rows, pictures)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bars")
     values = np.random.default_rng(1).integers(1, 15, 150) * 1.0
-    table = _write(folder, values)
-    out = folder / "out"
-    assert main(["train", str(table), "--target", "height", "--time", "4", "--budget", "30000",
-                 "--out", str(out), "--quiet", "--jobs", "1"]) == 0  # fmt: skip
-    return folder, values, out
+    return folder, values, train(_bars(folder, values), "--target", "height")
 
 
 def test_the_mean_absolute_error_is_far_below_that_of_the_median(trained):
@@ -67,8 +59,7 @@ def test_predict_writes_values(trained, capsys, tmp_path):
     np.testing.assert_allclose([record["value"] for record in records], expected, rtol=1e-5)
     table = tmp_path / "said.csv"
     assert main(["predict", model, *pictures, "--out", str(table)]) == 0
-    with table.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(table)
     np.testing.assert_allclose([float(row["value"]) for row in rows], expected, rtol=1e-5)
     assert main(["predict", model, *pictures, "--top", "2"]) != 0
     assert "--top" in capsys.readouterr().err
@@ -80,10 +71,27 @@ def test_values_are_not_learned_on(trained, capsys):
     assert "a classifier of classes" in capsys.readouterr().err
 
 
-def test_evaluate_takes_classes(trained, capsys):
-    folder, _, out = trained
-    assert main(["evaluate", str(out / "classifier.safetensors"), str(folder)]) != 0
-    assert "a classifier of classes" in capsys.readouterr().err
+def test_evaluate_measures_values(trained, capsys, tmp_path):
+    folder, values, out = trained
+    file = str(out / "classifier.safetensors")
+    worst, page = tmp_path / "worst.csv", tmp_path / "page.html"
+    capsys.readouterr()
+    command = ["evaluate", file, str(folder / "table.csv"), "--jobs", "1", "--report", str(page)]
+    assert main([*command, "--json", "--errors", str(worst)]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    said = load(file).predict([str(folder / f"{i:03}.png") for i in range(150)])
+    off = np.abs(said - values)
+    assert figures["mean_absolute_error"] == pytest.approx(off.mean(), rel=1e-5)
+    assert figures["interval"][0] < off.mean() < figures["interval"][1]
+    first = rows_of(worst)[0]
+    assert abs(float(first["error"])) == pytest.approx(off.max(), rel=1e-4)
+    assert "Worst pictures" in page.read_text(encoding="utf-8")
+    assert main(command) == 0
+    assert "mean absolute error (95 % interval" in capsys.readouterr().out
+    assert main(["evaluate", file, str(folder / "table.csv"), "--target", "depth"]) != 0
+    assert "no depth" in capsys.readouterr().err
+    assert main(["evaluate", file, str(folder), "--labels", "height"]) != 0
+    assert "--labels" in capsys.readouterr().err
 
 
 def test_the_service_says_the_value(trained):
@@ -109,10 +117,7 @@ def test_the_service_says_the_value(trained):
     ],
 )
 def test_what_is_no_value_ends_before_work(tmp_path, capsys, values, options, message):
-    table = _write(tmp_path, values, "height")
-    assert main(["train", str(table), "--out", str(tmp_path / "out"), *options]) != 0
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    is_refused(capsys, _bars(tmp_path, values, "height"), message, *options)
 
 
 def test_a_folder_of_classes_has_no_values(tmp_path, capsys):

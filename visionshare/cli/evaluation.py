@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.answers import answer_lines, errors_of_answers, write_answers
 from visionshare.cli.cautions import warn_near_majority
 from visionshare.cli.images import labeled_images
 from visionshare.cli.listing import completes
@@ -49,6 +50,14 @@ def evaluate(
     ],
     data: DataFolder = None,
     split: Split = "test",
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the values, if not that of training."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of several labels, if not that of training."),
+    ] = None,
     report: Annotated[
         str | None,
         typer.Option(metavar="FILE|URL", help="Page of results to write (.html); may be a URL."),
@@ -71,13 +80,16 @@ def evaluate(
 
     Misclassified images are listed by name, or by number where they have none, the most confident
     first.
+
+    Of values and several labels (train --target, --labels) give a table such as that of training.
     """
     from visionshare import load
     from visionshare.batch.scoring import score_images
     from visionshare.classifier import EarlyExit
     from visionshare.datasets import Preprocessing
-    from visionshare.files.durable import write_text
     from visionshare.machine.resources import resolve_jobs
+    from visionshare.recipes.stages.evaluation import answer_figures
+    from visionshare.recipes.stages.evaluation import evaluate as evaluated
     from visionshare.reports import Results, write_report
 
     # 1) Check what is written and read.
@@ -87,18 +99,26 @@ def evaluate(
             check_not_inputs(option, [Path(out)], [classifier, dataset])
     threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
-    if model.answer is not None:
-        accepted = "a classifier of classes; `visionshare train` measures values and several labels"
-        raise InputError("CLASSIFIER", str(classifier), accepted)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
-    images = labeled_images(model, dataset, data, split)
+    given = {"--target": target, "--labels": labels}
+    columns = {option: name for option, name in given.items() if name is not None}
+    images = labeled_images(model, dataset, data, split, columns)
     if images.split is None:
         say(_ALL_OF_IT, err=True)
     # 2) Classify.
-    truth = model.classes_[images.labels]
     with cluster.mapper(threads) as mapper:
         scores = None if mapper is None else score_images(model, images.images, mapper)
+    metrics = {"pipeline": portable(classifier.parent.name or classifier.stem)}
+    if model.answer is not None:
+        found = evaluated(model, images, threads, scores)
+        _write_table(errors, errors_of_answers(images, found))
+        _write(report, "--report", lambda path: write_answers(path, model, images, found, metrics))
+        answers = answer_figures(found)
+        shown = json.dumps({"images": len(images), **answers})
+        say(shown if as_json else "\n".join(answer_lines(answers)))
+        return
+    truth = model.classes_[images.labels]
     source = f"{images.name} ({images.split or 'all of it'})"
     results = Results.of(
         model, images.images, truth, threads, images.names, source=source, scores=scores
@@ -107,16 +127,12 @@ def evaluate(
     if model.exit_rule is not None:
         early = EarlyExit(model).measure(images.images, truth, threads)
     # 3) Write tables, the page and the figures.
-    if errors is not None:
-        table = _errors_table(results)
-        _write(errors, "--errors", lambda path: write_text(path, table))
-    if report is not None:
-        metrics = {"pipeline": portable(classifier.parent.name or classifier.stem)}
-        _write(
-            report,
-            "--report",
-            lambda path: write_report(path, model, results, metrics=metrics, settings={}),
-        )
+    _write_table(errors, _mistakes(results))
+    _write(
+        report,
+        "--report",
+        lambda path: write_report(path, model, results, metrics=metrics, settings={}),
+    )
     majority = results.classes[results.majority]
     warn_near_majority(
         images.split or "measured", results.errors, len(results), majority, results.majority_error
@@ -134,10 +150,12 @@ def _check_output(option: str, out: str, suffix: str) -> None:
         check_takes_results(out, option)
 
 
-def _write(out: str, option: str, write: Callable[[Path], None]) -> None:
-    """Write a file of results, on this machine or in storage."""
+def _write(out: str | None, option: str, write: Callable[[Path], None]) -> None:
+    """Write a file of results, on this machine or in storage, if it is asked for."""
     from visionshare.files.uploads import uploaded_file
 
+    if out is None:
+        return
     with uploaded_file(out) as path:
         try:
             write(path)
@@ -145,24 +163,27 @@ def _write(out: str, option: str, write: Callable[[Path], None]) -> None:
             raise InputError(option, out, f"a file to write ({error.strerror})") from None
 
 
-def _errors_table(results: Results) -> str:
-    """Return the misclassified images as comma-separated values, the most confident first."""
+def _write_table(out: str | None, rows: Iterable[list[str]]) -> None:
+    """Write rows as comma-separated values."""
+    from visionshare.files.durable import write_text
+
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["image", "true", "predicted", "confidence", "probability_of_true"])
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    _write(out, "--errors", lambda path: write_text(path, text.getvalue()))
+
+
+def _mistakes(results: Results) -> Iterator[list[str]]:
+    """Yield the rows of the misclassified images, the most confident first."""
+    yield ["image", "true", "predicted", "confidence", "probability_of_true"]
     for i in results.mistakes.tolist():
         true = results.labels[i]
-        name = str(i) if results.names is None else results.names[i]
-        writer.writerow(
-            [
-                cell(name),
-                cell(results.classes[true]),
-                cell(results.classes[results.predictions[i]]),
-                f"{results.confidences[i]:.6f}",
-                f"{results.probabilities[i, true]:.6f}",
-            ]
-        )
-    return text.getvalue()
+        yield [
+            cell(str(i) if results.names is None else results.names[i]),
+            cell(results.classes[true]),
+            cell(results.classes[results.predictions[i]]),
+            f"{results.confidences[i]:.6f}",
+            f"{results.probabilities[i, true]:.6f}",
+        ]
 
 
 def _figures(results: Results, early: ExitFigures | None) -> dict[str, Any]:

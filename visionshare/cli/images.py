@@ -18,6 +18,7 @@ from visionshare.errors.names import nothing_named
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.datasets import ImageSet
+    from visionshare.datasets.readers.targets import Target
 
 Images = Annotated[
     list[str],
@@ -84,9 +85,13 @@ def files_of(source: str) -> Iterator[str]:
 
 
 def labeled_images(
-    model: CompactClassifier, source: str, data: Path | None, split: str
+    model: CompactClassifier,
+    source: str,
+    data: Path | None,
+    split: str,
+    columns: dict[str, str] | None = None,
 ) -> ImageSet:
-    """Return images as a classifier takes them, with its classes."""
+    """Return images as a classifier takes them, with its classes, or its values or labels."""
     from dataclasses import replace
 
     import numpy as np
@@ -97,7 +102,8 @@ def labeled_images(
 
     size = model.picture_size
     mode = model.picture_mode
-    loaded = load_images(source, split, data, size, mode, model.preprocessing)
+    target = _target_of(model, columns or {})
+    loaded = load_images(source, split, data, size, mode, model.preprocessing, target=target)
     _warn_of_values(model, loaded.values, source)
     # 1) Images of the shape that the classifier takes. One value a pixel is the same with an axis.
     shape = _without_gray_axis(loaded.images.shape[1:])
@@ -108,6 +114,8 @@ def labeled_images(
             f"{'×'.join(map(str, taken))}; only pictures of files are resized: give a folder of "
             "them, or train on images like these"
         )
+    if target is not None:
+        return replace(loaded, images=as_rasters(loaded.images))
     # 2) Classes that it knows.
     classes = class_names(model.classes_)
     numbers = {name: i for i, name in enumerate(classes)}
@@ -120,6 +128,32 @@ def labeled_images(
     number_of = np.array([numbers.get(name, -1) for name in loaded.classes])
     labels = number_of[loaded.labels]
     return replace(loaded, images=as_rasters(loaded.images), labels=labels, classes=classes)
+
+
+def _target_of(model: CompactClassifier, given: dict[str, str]) -> Target | None:
+    """Return the columns of a table that are read: those of an option, or those of training."""
+    from visionshare.answers import ValueRule
+    from visionshare.datasets.readers.targets import target_of_rule
+
+    # 1) the option that fits the classifier
+    rule = model.answer
+    fitting = None
+    if rule is not None:
+        fitting = "--target" if isinstance(rule, ValueRule) else "--labels"
+    for option, columns in given.items():
+        if option != fitting:
+            kind = {"--target": "values", "--labels": "several labels"}[option]
+            raise InputError(option, columns, f"a classifier of {kind} beside it")
+    if rule is None or fitting is None:
+        return None
+    # 2) the columns
+    if fitting in given:
+        return target_of_rule(rule, [name.strip() for name in given[fitting].split(",")])
+    data = (model.metadata.get("recipe") or {}).get("data", {})
+    found = [data["target"]] if data.get("target") else data.get("labels")
+    if not found:
+        raise InputError(fitting, None, "the column of the table that has them")
+    return target_of_rule(rule, found)
 
 
 def _without_gray_axis(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.answers import answer_lines
 from visionshare.cli.cautions import warn_near_majority
 from visionshare.cli.listing import completes
 from visionshare.cli.options import (
@@ -381,21 +382,9 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
     for note in figures.get("notes", []):
         say(f"note         {note}")
         notices_told(note)
-    if "test_mean_absolute_error" in figures:
-        low, high = figures["test_interval"]
-        mean = figures["test_mean_absolute_error"]
-        say(
-            f"test error   {mean:.4g} mean absolute error (95 % interval {low:.4g} to {high:.4g}); "
-            f"{figures['test_constant_error']:.4g} of always answering the median"
-        )
-    elif "test_labels" in figures:
-        rows = figures["test_labels"]
-        mean = 100 * figures["test_mean_average_precision"]
-        say(f"test         {mean:.1f} % mean average precision of {len(rows)} labels")
-        for row in rows:
-            shares = [row["precision"], row["recall"]]
-            percents = ["–" if share is None else f"{100 * share:.1f} %" for share in shares]
-            say(f"  {row['label']}: precision {percents[0]}, recall {percents[1]}")
+    answers = answer_lines(figures, "test_")
+    if answers:
+        say("\n".join([f"test         {answers[0]}", *answers[1:]]))
     elif figures["test_error_rate"] is None:
         say("test error   none: there are no test pictures")
     else:

@@ -13,6 +13,7 @@ from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
 from visionshare.datasets.readers.registry import find_pictures
+from visionshare.datasets.readers.targets import Target
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
 from visionshare.errors.inputs import checked_path
@@ -29,6 +30,7 @@ def load_images(
     cut: Cut | None = None,
     fonts: Fonts | None = None,
     catalog: Catalog = None,
+    target: Target | None = None,
 ) -> ImageSet:
     """Return images and labels from a catalog name, a folder, or a file.
 
@@ -51,6 +53,8 @@ def load_images(
         How the characters of the catalog's "fonts" are rendered.
     catalog : path-like, optional
         As in :func:`visionshare.datasets.list_datasets`.
+    target : Target, optional
+        Columns of a table that hold values or several labels instead of classes.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def load_images(
         known = list_datasets(catalog)
         kind = "folder, file or data set"
         raise DataError(nothing_named(source, kind, known, LISTED_DATASETS))
-    pictures = find_pictures(path)
+    pictures = find_pictures(path, target)
     chosen = None
     if pictures.roles is not None:
         testing = TEST if pictures.has_test else VALIDATION
@@ -89,4 +93,5 @@ def load_images(
     labels = pictures.labels[read.numbers]
     part = None if chosen is None else split
     about = (pictures.classes, pictures.name, read.short_names, part, pictures.values)
-    return ImageSet(read.images, labels, *about)
+    answers = None if pictures.answers is None else pictures.answers.subset(read.numbers)
+    return ImageSet(read.images, labels, *about, answers=answers)

@@ -117,14 +117,17 @@ class CompiledClassifier:
         return pixels
 
     def predict(self, images: np.ndarray) -> np.ndarray:
-        """Return the class of each image, or its value."""
+        """Return the class of each image, its value, or its labels."""
         if self._answer is not None:
             return self._answer.said(self.predict_proba(images))
         return predict_labels(self.classes_, self.decision_function(images))
 
     def predict_proba(self, images: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, k), the softmax of scores / temperature."""
-        return softmax(self.decision_function(images), self._temperature)
+        """Return probabilities (n, k), as those of the classifier."""
+        scores = self.decision_function(images)
+        if self._answer is not None:
+            return self._answer.probabilities(scores, self._temperature)
+        return softmax(scores, self._temperature)
 
 
 def compile_classifier(

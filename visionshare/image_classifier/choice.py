@@ -131,9 +131,6 @@ def choose(
         return Choice(best, state.done, learner, 0, is_honest, _majority(held_out), transfer.base)
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
-    if has_labels and not has_structure:
-        accepted = "more: no layers, which could learn several labels, keep within it"
-        raise InputError("budget", str(budget), accepted)
     if learner.teacher is not None and not has_structure:
         accepted = "None: no layers, which could be taught, keep within the budget and the images"
         raise InputError("teacher", learner.teacher.source, accepted)

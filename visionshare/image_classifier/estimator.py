@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visionshare.answers import Answers
+from visionshare.answers import Answers, LabelRule, ValueRule
 from visionshare.class_labels import accuracy, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
@@ -26,7 +26,8 @@ from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.copies import grouped
-from visionshare.image_classifier.exporting import exported, written_recipe
+from visionshare.image_classifier.exporting import written_recipe
+from visionshare.image_classifier.fitted import ImageEstimator
 from visionshare.image_classifier.parameters import (
     checked_settings,
     seed_of,
@@ -36,6 +37,7 @@ from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
 from visionshare.image_classifier.refusal import Refusal
+from visionshare.image_classifier.several_labels import label_names, several_labels
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
 from visionshare.image_classifier.trials import ProposalLearner, table
@@ -61,7 +63,7 @@ __all__ = ["ImageClassifier"]
 _logger = logging.getLogger(__name__)
 
 
-class ImageClassifier(ClassifierMixin, BaseEstimator):
+class ImageClassifier(ClassifierMixin, ImageEstimator):
     """A classifier of images that chooses features, augmentation and head by itself.
 
     Layers of templates, on the image or on channels of it, with several augmentations and heads,
@@ -130,6 +132,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
+        Of several labels the names of the columns of a table, else their numbers.
     classifier_ : CompactClassifier
         What was learned.
     recipe_ : str or None
@@ -217,8 +220,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ----------
         images : array or sequence
             (n, H, W), (n, H, W, C), or a sequence of images or paths; see the notes of the class.
-        y : array-like of shape (n,)
-            Classes: numbers, text or booleans.
+        y : array-like of shape (n,) or (n, k)
+            Classes: numbers, text or booleans. Or several labels of an image, 0 or 1, a column for
+            each, as of scikit-learn's ``MultiLabelBinarizer``: for images of layers alone.
         sample_weight : array-like of shape (n,), optional
             What each image counts in learning, 0 or more; trials are compared without weights.
         unlabeled : array or sequence, optional
@@ -248,13 +252,21 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         enlarged = self.features == "auto" and budget.flash is None
         network = self.pretrained if self.features == "auto" and teacher is None else False
         asked_for(network)
+        names = label_names(y)
+        answers = self._answers if names is None else several_labels(self, images, y, names)
+        y = y if answers is None else answers.rule.numbers(answers.truth)
         rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1, start)
-        self.classes_, labels = classes_and_numbers(y)
+        if answers is None:
+            classes, labels = classes_and_numbers(y)
+        else:
+            classes, labels = answers.rule.classes, y
+        self.classes_ = classes if names is None else names
         check_class_weight(self.class_weight, self.classes_.tolist())
-        names = tuple(f"{i}" for i in range(len(self.classes_)))
-        training = ImageSet(rasters, labels.astype(np.int64), names, "images")
+        # Pictures without any label have a number of their own.
+        numbers = tuple(f"{i}" for i in range(max(len(classes), int(labels.max()) + 1)))
+        training = ImageSet(rasters, labels.astype(np.int64), numbers, "images")
         counts = None if sample_weight is None else example_weights(sample_weight, labels)
-        training = grouped(replace(training, answers=self._answers, weights=counts), groups)
+        training = grouped(replace(training, answers=answers, weights=counts), groups)
         refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
         seed = seed_of(self.random_state)
         training, images, calibrating = refusal.split(training, images, seed)
@@ -277,7 +289,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         # 3) the classifier takes images as they were given, and returns their labels
         classifier = replace(
             learned,
-            classes=self.classes_,
+            classes=classes,
             exit_rule=None,
             values=None if intake is None else intake.values,
         )
@@ -323,7 +335,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         preprocessing = choice.learner.preprocessing or Preprocessing()
-        return replace(learned, temperature=choice.best.temperature, preprocessing=preprocessing)
+        learned = replace(learned, preprocessing=preprocessing)
+        return replace(learned, temperature=choice.best.temperature, answer=choice.best.rule)
 
     def _refit(self, choice: Choice, budget: Budget, client: Any) -> CompactClassifier:
         """Return the classifier that the best proposal learns from all images."""
@@ -344,19 +357,24 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- in use
 
-    def _scores(self, images: Any) -> np.ndarray:
-        check_is_fitted(self)
-        if len(self.image_shape_) == 1:
-            images = checked_table(self, images, reset=False)
-        return self.classifier_.decision_function(images, resolve_jobs(self.n_jobs))
-
     def decision_function(self, images: Any) -> np.ndarray:
         """Return scores (n, k); for two classes, as in scikit-learn, one per image (n,)."""
-        return flat_scores(self._scores(images))
+        scores = self._scores(images)
+        return scores if self._has_labels else flat_scores(scores)
+
+    @property
+    def _has_labels(self) -> bool:
+        return isinstance(self.classifier_.answer, LabelRule)
 
     def predict(self, images: Any) -> np.ndarray:
-        """Return the class of each image; ``unknown_label`` of those that are refused."""
+        """Return the class of each image; ``unknown_label`` of those that are refused.
+
+        Of several labels which of them each image has, 0 or 1, (n, k).
+        """
         check_is_fitted(self)
+        rule = self.classifier_.answer
+        if isinstance(rule, LabelRule):
+            return rule.has(self.predict_proba(images)).astype(np.int64)
         if self.classifier_.unknown is not None:
             return self.classifier_.predict(images, resolve_jobs(self.n_jobs))
         return predict_labels(self.classes_, self._scores(images))
@@ -367,33 +385,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return self.classifier_.known(images)
 
     def score(self, images: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: labels of any type that :meth:`fit` takes."""
-        return accuracy(y, self.predict(images), sample_weight)
+        """Return the accuracy: labels of any type that :meth:`fit` takes.
+
+        Of several labels the share of images all of whose labels are right.
+        """
+        said = self.predict(images)
+        if self._has_labels:
+            y = (np.asarray(y) == said).all(axis=1)
+            return float(np.average(y, weights=sample_weight))
+        return accuracy(y, said, sample_weight)
 
     def predict_proba(self, images: Any) -> np.ndarray:
         """Return probabilities (n, k), calibrated on held-out training images."""
         scores = self._scores(images)
         return self.classifier_.probabilities(scores)
-
-    @property
-    def cost_(self) -> dict[str, int]:
-        """What prediction costs: multiply-accumulates per image, learned numbers, and bytes."""
-        check_is_fitted(self)
-        model = self.classifier_
-        return {"macs": model.macs, "parameters": model.n_parameters, "bytes": model.nbytes}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compact classifier to a file, as :func:`visionshare.load` reads it.
-
-        The file takes what this estimator takes: values are scaled and pictures prepared alike.
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
-        """
-        check_is_fitted(self)
-        self.classifier_.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
@@ -417,41 +422,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         >>> bool((same.predict_proba(images) == model.predict_proba(images)).all())
         True
         """
+        classifier = CompactClassifier.load(path)
+        if isinstance(classifier.answer, ValueRule):
+            raise InputError("path", os.fspath(path), "a file of classes; ImageRegressor reads it")
         loaded = cls()
-        loaded.classifier_ = CompactClassifier.load(path)
-        loaded.classes_ = loaded.classifier_.classes_
-        loaded.image_shape_ = loaded.classifier_.image_shape
-        loaded.recipe_ = None
-        loaded.search_results_ = table([])
-        loaded.validation_error_ = math.nan
-        if len(loaded.image_shape_) == 1:
-            loaded.n_features_in_ = loaded.image_shape_[0]
+        loaded._adopt(classifier)
+        loaded.classes_ = classifier.classes_
         return loaded
-
-    def export(
-        self, path: str | os.PathLike[str], format: str = "c", calibrate: Any = None
-    ) -> list[Path]:
-        """Write the compact classifier as a C program or an ONNX model; return the files.
-
-        Parameters
-        ----------
-        path : path-like
-            A folder; for "onnx" also a file.
-        format : {"c", "onnx"}, default "c"
-        calibrate : images as in :meth:`fit`, optional
-            Training images, a thousand do: the program then computes in integers, with tables of 8
-            bits; see :func:`visionshare.classifier.quantize`.
-
-        Raises
-        ------
-        InputError
-            If the format is unknown, files of others are there, or the features of the classifier
-            cannot be computed in integers.
-        ExportError
-            If the features have no such form.
-        """
-        check_is_fitted(self)
-        return exported(self.classifier_, Path(path), format, calibrate, resolve_jobs(self.n_jobs))
 
     def to_recipe(self, path: str | os.PathLike[str], source: str | os.PathLike[str]) -> Path:
         """Write what was chosen as a recipe that `visionshare train` runs.
@@ -487,12 +464,3 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if not math.isnan(self.validation_error_):
             parts.append(f"{100 * self.validation_error_:.1f} % held-out error")
         return f"{text}  # {', '.join(parts)}"
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.string = True
-        return tags

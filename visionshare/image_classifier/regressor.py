@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visionshare.answers import Answers, ValueRule, checked_period, checked_values
@@ -20,8 +17,7 @@ from visionshare.datasets.image_kinds import as_array
 from visionshare.errors import InputError
 from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.estimator import ImageClassifier
-from visionshare.image_classifier.exporting import exported
-from visionshare.image_classifier.trials import table
+from visionshare.image_classifier.fitted import ImageEstimator
 from visionshare.learners.examples import check_length
 from visionshare.machine.resources import resolve_jobs
 
@@ -36,7 +32,7 @@ class _LevelClassifier(ImageClassifier):
         self._answers = answers
 
 
-class ImageRegressor(RegressorMixin, BaseEstimator):
+class ImageRegressor(RegressorMixin, ImageEstimator):
     """A value of an image, such as that of a dial, an age, a count or an angle.
 
     It searches, learns and exports as :class:`ImageClassifier` does: the classes are levels, close
@@ -121,34 +117,14 @@ class ImageRegressor(RegressorMixin, BaseEstimator):
         del parameters["period"]
         inner = _LevelClassifier(Answers(values, rule), **parameters, pretrained=False)
         inner.fit(images, rule.numbers(values), groups=groups)
-        self._adopt(replace(inner.classifier_, classes=rule.classes, answer=rule))
-        self.recipe_ = inner.recipe_
-        self.search_results_ = inner.search_results_
-        self.validation_error_ = inner.validation_error_
+        found = (inner.recipe_, inner.search_results_, inner.validation_error_)
+        self._adopt(inner.classifier_, *found)
         return self
-
-    def _adopt(self, classifier: CompactClassifier) -> None:
-        self.classifier_ = classifier
-        self.image_shape_ = classifier.image_shape
-        if len(classifier.image_shape) == 1:
-            self.n_features_in_ = classifier.image_shape[0]
 
     def predict(self, images: Any) -> np.ndarray:
         """Return the value of each image, (n,)."""
         check_is_fitted(self)
         return self.classifier_.predict(images, resolve_jobs(self.n_jobs))
-
-    @property
-    def cost_(self) -> dict[str, int]:
-        """What prediction costs: multiply-accumulates per image, learned numbers, and bytes."""
-        check_is_fitted(self)
-        model = self.classifier_
-        return {"macs": model.macs, "parameters": model.n_parameters, "bytes": model.nbytes}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compact classifier to a file, as :func:`visionshare.load` reads it."""
-        check_is_fitted(self)
-        self.classifier_.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageRegressor:
@@ -166,26 +142,4 @@ class ImageRegressor(RegressorMixin, BaseEstimator):
             raise InputError("path", os.fspath(path), "a file of values; visionshare.load reads it")
         loaded = cls(period=classifier.answer.period)
         loaded._adopt(classifier)
-        loaded.recipe_ = None
-        loaded.search_results_ = table([])
-        loaded.validation_error_ = math.nan
         return loaded
-
-    def export(
-        self, path: str | os.PathLike[str], format: str = "c", calibrate: Any = None
-    ) -> list[Path]:
-        """Write a C program or an ONNX model; return the files: see :meth:`ImageClassifier.export`.
-
-        The program has a function of the value of an image, the model an output ``value``.
-        """
-        check_is_fitted(self)
-        return exported(self.classifier_, Path(path), format, calibrate, resolve_jobs(self.n_jobs))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.string = True
-        return tags

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from visionshare.answers import LabelRule
 from visionshare.datasets import Augmentation
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
@@ -82,8 +83,13 @@ def _structures(state: SearchState) -> Iterable[Proposal]:
 
 
 def pixels_alone(state: SearchState) -> Iterable[Proposal]:
-    """Propose pixels, where no structure can be learned; integers of few bits are of structures."""
-    if state.bits is None:
+    """Propose pixels, where no structure can be learned.
+
+    Integers of few bits are of structures, and several labels are learned by gradients.
+    """
+    answers = state.trials.held_out.answers
+    has_labels = answers is not None and isinstance(answers.rule, LabelRule)
+    if state.bits is None and not has_labels:
         yield Proposal(Greedy("pixels", 100))
 
 

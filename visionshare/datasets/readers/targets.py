@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from visionshare.answers import Answers, LabelRule, ValueRule, checked_values
-from visionshare.class_labels import in_order
+from visionshare.answers import Answers, LabelRule, Rule, ValueRule, checked_values
+from visionshare.class_labels import in_order, quoted
 from visionshare.errors import DataError
 
-__all__ = ["Tags", "Target", "Values", "target_of"]
+__all__ = ["Tags", "Target", "Values", "target_of", "target_of_rule"]
 
 # Cells of a label's own column.
 _YES, _NO = ("1", "1.0", "yes", "true", "x"), ("", "0", "0.0", "no", "false")
@@ -29,10 +29,11 @@ class Target(Protocol):
 
 
 class Values(NamedTuple):
-    """The column of values, and their period, if they have one."""
+    """The column of values, their period, if they have one, and the rule, where it is learned."""
 
     column: str
     period: float | None = None
+    rule: ValueRule | None = None
 
     def cell(self, where: str, row: Mapping[str, Any]) -> str:
         """Return the text of a value, which is there."""
@@ -53,13 +54,16 @@ class Values(NamedTuple):
                 given = f"{table}: {self.column} {cell[:40]!r}"
                 raise DataError(f"{given}; accepted: finite numbers, 1.5 for example")
         values = checked_values(values, self.period)
-        return Answers(values, ValueRule.of(values[trains], self.period, f"column {self.column}"))
+        rule = self.rule
+        rule = rule or ValueRule.of(values[trains], self.period, f"column {self.column}")
+        return Answers(values, rule)
 
 
 class Tags(NamedTuple):
-    """The column of labels "cat;dog", or a column of yes and no for each label."""
+    """The column of labels "cat;dog", or a column of yes and no for each label; a learned rule."""
 
     columns: tuple[str, ...]
+    rule: LabelRule | None = None
 
     def cell(self, where: str, row: Mapping[str, Any]) -> str:
         """Return the labels of a row, with ";" between them."""
@@ -77,10 +81,24 @@ class Tags(NamedTuple):
     def answers(self, cells: Sequence[str], trains: np.ndarray, table: Path) -> Answers:
         """Return which labels each picture has."""
         tags = [{tag.strip() for tag in cell.split(";")} - {""} for cell in cells]
-        labels = self.columns if len(self.columns) > 1 else in_order(set().union(*tags))
+        found = set().union(*tags)
+        labels = self.columns if len(self.columns) > 1 else in_order(found)
+        if self.rule is not None:
+            labels = self.rule.labels
+            if found - set(labels):
+                accepted = f"those of the classifier, {quoted(labels)}"
+                raise DataError(f"{table}: labels {quoted(found - set(labels))}; {accepted}")
         truth = np.array([[label in of_picture for label in labels] for of_picture in tags], bool)
-        rule = LabelRule.of(labels, truth[trains], f"column {', '.join(self.columns)}")
+        rule = self.rule
+        rule = rule or LabelRule.of(labels, truth[trains], f"column {', '.join(self.columns)}")
         return Answers(truth, rule)
+
+
+def target_of_rule(rule: Rule, columns: Sequence[str]) -> Target:
+    """Return the columns of a table that hold what a classifier's rule says."""
+    if isinstance(rule, ValueRule):
+        return Values(columns[0], rule.period, rule)
+    return Tags(tuple(columns), rule)
 
 
 def target_of(

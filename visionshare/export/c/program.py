@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from visionshare.answers import LabelRule, ValueRule
 from visionshare.class_labels import class_names
@@ -134,8 +135,6 @@ def c_program(
     ['Makefile', 'classifier.c', 'classifier.h', 'example.c']
     """
     check_identifier("name", name)
-    if isinstance(classifier.answer, LabelRule):
-        raise InputError("classifier", "several labels", "classes or values; ONNX takes labels too")
     pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
     if pixel not in PIXELS:
         raise InputError("pixel", pixel, " or ".join(map(repr, PIXELS)))
@@ -261,9 +260,10 @@ def _files(
     }
     rule = classifier.unknown
     values["known"] = known_source(classifier, values, values["score_scale"] or 1.0)
-    values["value"] = _value_source(classifier, values)
+    values |= _of_answer(classifier, values["score_scale"])
+    values["answer"] = render_file(_FOLDER / "answer.c.j2", values)
     values["reject"] = None if rule is None else rule.reject
-    values["math"] = values["math"] or rule is not None or bool(values["value"])
+    values["math"] = values["math"] or rule is not None or values["has_value"]
     templates = {
         f"{name}.h": "header.h.j2",
         f"{name}.c": source,
@@ -275,15 +275,25 @@ def _files(
     return {file: render_file(_FOLDER / template, values) for file, template in templates.items()}
 
 
-def _value_source(classifier: CompactClassifier, values: dict[str, Any]) -> str:
-    """Return the function ``NAME_value``; nothing where the classifier says classes."""
+def _of_answer(classifier: CompactClassifier, score_scale: float | None) -> dict[str, Any]:
+    """Return the tables of a value's levels, or the scores from which on labels are there."""
     rule = classifier.answer
-    if not isinstance(rule, ValueRule):
-        return ""
-    turns = rule.classes * (2 * np.pi / (rule.period or 1))
-    tables = {"levels": rule.classes, "sines": np.sin(turns), "cosines": np.cos(turns)}
-    made = {name: table.astype(np.float32) for name, table in tables.items()}
-    return render_file(_FOLDER / "value.c.j2", {**values, **made, "period": rule.period})
+    made: dict[str, Any] = {"has_value": isinstance(rule, ValueRule), "cutoffs": None}
+    if isinstance(rule, ValueRule):
+        turns = rule.classes * (2 * np.pi / (rule.period or 1))
+        tables = {"levels": rule.classes, "sines": np.sin(turns), "cosines": np.cos(turns)}
+        made |= {name: table.astype(np.float32) for name, table in tables.items()}
+        made["period"] = rule.period
+    elif isinstance(rule, LabelRule):
+        least = logit(np.array(rule.thresholds)) * classifier.temperature
+        if score_scale is None:
+            largest = np.finfo(np.float32).max
+            made["cutoffs"] = np.clip(least, -largest, largest).astype(np.float32)
+        else:
+            limits = np.iinfo(np.int32)
+            least = np.clip(np.ceil(least / score_scale), limits.min, limits.max)
+            made["cutoffs"] = least.astype(np.int32)
+    return made
 
 
 def batch_source(name: str) -> str:

@@ -73,7 +73,8 @@ def onnx_program(
     of scores / temperature; and ``scores`` (n, k), both float32. Of a classifier that refuses
     pictures of no class, ``label`` may be its label for these, and ``known`` (n,) is the share of
     known pictures that look as strange. One that says values has the output ``value`` (n,), and its
-    classes are levels; of several labels, ``probabilities`` are those of each label alone.
+    classes are levels. One of several labels has the output ``has`` (n, k), booleans, and
+    ``probabilities`` are those of each label alone.
 
     Parameters
     ----------
@@ -163,6 +164,8 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     scaled = graph.node("Div", "scores", graph.constant(temperature))
     if isinstance(classifier.answer, LabelRule):
         graph.node("Sigmoid", scaled, name="probabilities")
+        least = graph.constant(np.array(classifier.answer.thresholds, np.float32))
+        graph.node("Not", graph.node("Less", "probabilities", least), name="has")
     else:
         graph.node("Softmax", scaled, name="probabilities", axis=1)
     best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
@@ -217,6 +220,8 @@ def _serialized(
     others = {"known": classifier.unknown is not None}
     others["value"] = isinstance(classifier.answer, ValueRule)
     more = [described(name, types.FLOAT) for name, has in others.items() if has]
+    if isinstance(classifier.answer, LabelRule):
+        more.append(described("has", types.BOOL, k))
     pixel = types.UINT8 if graph.bytes else types.FLOAT
     onnx_graph = onnx.helper.make_graph(
         graph.nodes,

@@ -16,7 +16,9 @@ _BATCH = 256
 
 
 class OnnxResult(NamedTuple):
-    """Outputs of a model: labels (n,), probabilities (n, k), scores (n, k) and values (n,).
+    """Outputs of a model: labels (n,), probabilities (n, k) and scores (n, k).
+
+    Of values also these, (n,); of several labels which of them an image has, (n, k).
 
     Examples
     --------
@@ -29,6 +31,7 @@ class OnnxResult(NamedTuple):
     probabilities: np.ndarray
     scores: np.ndarray
     value: np.ndarray | None = None
+    has: np.ndarray | None = None
 
 
 def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> OnnxResult:
@@ -72,8 +75,9 @@ def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> Onnx
             program.content, options, providers=["CPUExecutionProvider"]
         )
         given = {output.name for output in session.get_outputs()}
-        names = ["label", "probabilities", "scores", *({"value"} & given)]
+        names = ["label", "probabilities", "scores", *sorted({"value", "has"} & given)]
         batches = [session.run(names, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
-    return OnnxResult(*(np.concatenate(part) for part in zip(*batches, strict=True)))
+    found = [np.concatenate(part) for part in zip(*batches, strict=True)]
+    return OnnxResult(*found[:3], **dict(zip(names[3:], found[3:], strict=True)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from visionshare.answers import Answers, LabelRule, ValueRule
+from visionshare.answers import Answers, ValueRule
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.classifier.early_exit import ExitFigures
 from visionshare.datasets import ImageSet
@@ -48,16 +48,19 @@ class ValueErrors:
     constant: float
 
 
-def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Evaluation:
-    """Return how good a classifier is on test images."""
+def evaluate(
+    classifier: CompactClassifier,
+    test: ImageSet,
+    jobs: int = 1,
+    scores: np.ndarray | None = None,
+) -> Evaluation:
+    """Return how good a classifier is on test images; their scores may be there already."""
     if len(test) == 0:
         return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
-    if test.answers is not None and isinstance(classifier.answer, LabelRule):
-        return _of_labels(classifier, test.answers, test.images, jobs)
-    if test.answers is not None and isinstance(test.answers.rule, ValueRule):
-        said = classifier.predict(test.images, jobs)
-        values = test.answers.rule.mean_errors(said, test.answers.truth)
-        return Evaluation(said, None, None, None, values=ValueErrors(*values))
+    if test.answers is not None:
+        if scores is None:
+            scores = classifier.decision_function(as_rasters(test.images), jobs)
+        return _of_answers(classifier, test.answers, scores)
     truth = np.asarray(test.classes)[test.labels]
     # Refused pictures are counted apart: the error is that of the classes.
     refused = None
@@ -73,15 +76,16 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     return Evaluation(predicted, errors, errors / len(test), figures, refused)
 
 
-def _of_labels(
-    classifier: CompactClassifier, answers: Answers, images: np.ndarray, jobs: int
-) -> Evaluation:
-    """Return precision, recall and average precision of each label."""
-    rule = classifier.answer
-    assert isinstance(rule, LabelRule)
-    scores = classifier.decision_function(as_rasters(images), jobs)
-    said = classifier.probabilities(scores)
-    has, truth = rule.has(said), answers.truth
+def _of_answers(classifier: CompactClassifier, answers: Answers, scores: np.ndarray) -> Evaluation:
+    """Return how far values are off; or precision, recall and average precision of each label."""
+    rule, truth = classifier.answer, answers.truth
+    probabilities = classifier.probabilities(scores)
+    assert rule is not None
+    said = rule.said(probabilities)
+    if isinstance(rule, ValueRule):
+        errors = ValueErrors(*rule.mean_errors(said, truth))
+        return Evaluation(said, None, None, None, values=errors)
+    has = rule.has(probabilities)
     average = rule.average_precisions(scores, truth)
     figures = []
     for i, label in enumerate(rule.labels):
@@ -92,7 +96,25 @@ def _of_labels(
         threshold = rule.thresholds[i]
         recall = right / n if n else None
         figures.append(LabelFigures(label, n, threshold, precision, recall, average_precision))
-    return Evaluation(rule.said(said), None, None, None, labels=figures)
+    return Evaluation(said, None, None, None, labels=figures)
+
+
+def answer_figures(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the figures of values or of several labels by their names; none of classes."""
+    values, labels = evaluation.values, evaluation.labels
+    if values is not None:
+        return {
+            "mean_absolute_error": values.mean,
+            "interval": list(values.interval),
+            "constant_error": values.constant,
+        }
+    if labels is None:
+        return {}
+    known = [one.average_precision for one in labels if one.average_precision is not None]
+    return {
+        "mean_average_precision": float(np.mean(known)) if known else None,
+        "labels": [one._asdict() for one in labels],
+    }
 
 
 def with_test_errors(

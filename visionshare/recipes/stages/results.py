@@ -21,7 +21,7 @@ from visionshare.machine.system import peak_memory
 from visionshare.recipes.folder import MEASURED, SPLIT
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.schema import as_settings
-from visionshare.recipes.stages.evaluation import Evaluation
+from visionshare.recipes.stages.evaluation import Evaluation, answer_figures
 from visionshare.recipes.stages.images import RunImages
 from visionshare.recipes.stages.splitting import split_text
 
@@ -48,15 +48,9 @@ def figures_of(
         "nbytes": classifier.nbytes,
         **_used(run),
     }
-    values = evaluation.values
-    if values is not None:
-        figures["test_mean_absolute_error"] = values.mean
-        figures["test_interval"] = list(values.interval)
-        figures["test_constant_error"] = values.constant
-    elif evaluation.labels is not None:
-        known = [one.average_precision for one in evaluation.labels]
-        figures["test_mean_average_precision"] = float(np.mean([p for p in known if p is not None]))
-        figures["test_labels"] = [one._asdict() for one in evaluation.labels]
+    answers = answer_figures(evaluation)
+    if answers:
+        figures |= {f"test_{name}": figure for name, figure in answers.items()}
     elif len(images.test):
         counts = np.bincount(images.test.labels)
         figures["majority_class"] = images.test.classes[int(counts.argmax())]
@@ -123,7 +117,7 @@ def write_results(
     classifier.save(out / "classifier.safetensors", card=figures)
     write_text(out / "path.csv", path_table(measured))
     with run.clock("report"):
-        _write_report(run, out, classifier, measured, images, figures)
+        _write_report(run, out, classifier, measured, images, evaluation, figures)
     figures |= _used(run)
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures
@@ -150,6 +144,7 @@ def _write_report(
     classifier: CompactClassifier,
     measured: CompactClassifier,
     images: RunImages,
+    evaluation: Evaluation,
     figures: dict[str, Any],
 ) -> None:
     from visionshare.reports import Results, ValueResults, write_report
@@ -158,8 +153,8 @@ def _write_report(
     results = None
     values = None
     if len(test) and test.answers is not None and isinstance(test.answers.rule, ValueRule):
-        said = measured.predict(test.images, run.jobs)
-        values = ValueResults(test.images, test.answers.truth, said, test.answers.rule, test.names)
+        compared = (test.answers.truth, evaluation.predicted, test.answers.rule)
+        values = ValueResults(test.images, *compared, test.names)
     elif len(test) and test.answers is None:
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)

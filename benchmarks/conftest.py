@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.measuring import Noted, Paired
 
-_ROWS: list[tuple[str, str, str]] = []
+_ROWS: list[tuple[str, str]] = []
 
 
 @pytest.fixture
@@ -25,7 +25,6 @@ def paired(benchmark: Any, request: pytest.FixtureRequest) -> Paired:
     def measure(
         ours: Callable[[], Any],
         plain: Callable[[], Any],
-        asked: float | None,
         rounds: int = 9,
     ) -> None:
         ours(), plain()
@@ -41,10 +40,9 @@ def paired(benchmark: Any, request: pytest.FixtureRequest) -> Paired:
         ratios = [a / b for a, b in zip(times["ours"], times["plain"], strict=True)]
         middle = {name: statistics.median(values) for name, values in times.items()}
         ratio = middle["ours"] / middle["plain"]
-        benchmark.extra_info.update(ratio=ratio, asked=asked, **middle)
+        benchmark.extra_info.update(ratio=ratio, **middle)
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-        said = "no figure asked" if asked is None else f"at most {asked}"
-        _ROWS.append((request.node.name, f"{ratio:.2f} ({spread})", said))
+        _ROWS.append((request.node.name, f"{ratio:.2f} ({spread})"))
 
     return measure
 
@@ -53,9 +51,9 @@ def paired(benchmark: Any, request: pytest.FixtureRequest) -> Paired:
 def noted(benchmark: Any, request: pytest.FixtureRequest) -> Noted:
     """Return a function that notes a figure that has no plain form."""
 
-    def note(text: str, asked: str) -> None:
-        benchmark.extra_info.update(figure=text, asked=asked)
-        _ROWS.append((request.node.name, text, asked))
+    def note(text: str) -> None:
+        benchmark.extra_info.update(figure=text)
+        _ROWS.append((request.node.name, text))
 
     return note
 
@@ -64,5 +62,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the table."""
     if _ROWS:
         terminalreporter.section("ratios: ours / plain form, medians of alternating runs")
-        for name, figure, asked in _ROWS:
-            terminalreporter.write_line(f"{name:44} {figure:28} {asked}")
+        for name, figure in _ROWS:
+            terminalreporter.write_line(f"{name:44} {figure}")

@@ -9,18 +9,17 @@ __all__ = ["Noted", "Paired"]
 
 
 class Paired(Protocol):
-    """Times ``ours`` and ``plain`` in turn; notes the ratio of their medians and what was asked."""
+    """Times ``ours`` and ``plain`` in turn; notes the ratio of their medians."""
 
     def __call__(
         self,
         ours: Callable[[], Any],
         plain: Callable[[], Any],
-        asked: float | None,
         rounds: int = 9,
     ) -> None: ...
 
 
 class Noted(Protocol):
-    """Notes a figure that has no plain form, and what was asked of it."""
+    """Notes a figure that has no plain form."""
 
-    def __call__(self, text: str, asked: str) -> None: ...
+    def __call__(self, text: str) -> None: ...

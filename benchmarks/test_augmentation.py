@@ -48,7 +48,7 @@ def test_crops(paired: Paired, images: np.ndarray) -> None:
         np.stack([_crop(image, rng) for image in images])
 
     with threadpool_limits(1):
-        paired(lambda: list(augmented_copies(images, CROPS)), plain, None)
+        paired(lambda: list(augmented_copies(images, CROPS)), plain)
 
 
 def test_crops_and_colors(paired: Paired, images: np.ndarray) -> None:
@@ -60,4 +60,4 @@ def test_crops_and_colors(paired: Paired, images: np.ndarray) -> None:
         np.stack([_recolored(_crop(image, rng), rng) for image in images])
 
     with threadpool_limits(1):
-        paired(lambda: list(augmented_copies(images, settings)), plain, None)
+        paired(lambda: list(augmented_copies(images, settings)), plain)

@@ -26,14 +26,14 @@ def test_one_image(benchmark: Any, noted: Noted, classifier: CompactClassifier) 
     image = np.random.default_rng(1).integers(0, 256, (28, 28), np.uint8)
     benchmark.pedantic(classifier.decision_function, (image,), rounds=2000, warmup_rounds=50)
     middle = benchmark.stats.stats.median
-    noted(f"{1e6 * middle:.0f} µs, {classifier.macs:,} macs", "at most 150 µs")
+    noted(f"{1e6 * middle:.0f} µs, {classifier.macs:,} macs")
 
 
 def test_batches_on_one_thread(benchmark: Any, noted: Noted, classifier: CompactClassifier) -> None:
     images = np.random.default_rng(1).integers(0, 256, (4096, 28, 28), np.uint8)
     benchmark.pedantic(classifier.decision_function, (images,), rounds=9, warmup_rounds=1)
     middle = benchmark.stats.stats.median
-    noted(f"{4096 / middle:,.0f} images a second", "at least 12 000")
+    noted(f"{4096 / middle:,.0f} images a second")
 
 
 def test_against_the_plain_arithmetic(paired: Paired, classifier: CompactClassifier) -> None:
@@ -50,7 +50,7 @@ def test_against_the_plain_arithmetic(paired: Paired, classifier: CompactClassif
             for _ in range(64):
                 np.matmul(A, B, out=out)
 
-    paired(lambda: classifier.decision_function(images), plain, None)
+    paired(lambda: classifier.decision_function(images), plain)
 
 
 def test_products_of_features_side_by_side(paired: Paired, classifier: CompactClassifier) -> None:
@@ -65,18 +65,15 @@ def test_products_of_features_side_by_side(paired: Paired, classifier: CompactCl
         with threadpool_limits(1):
             return family.transform(images) @ weights.T
 
-    paired(lambda: family.weighted_sums(images, weights), plain, None)
+    paired(lambda: family.weighted_sums(images, weights), plain)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
-    [
-        (["-c", "import visionshare"], 0.05),
-        (["-m", "visionshare.cli", "--help"], 0.5),
-    ],
+    "arguments",
+    [["-c", "import visionshare"], ["-m", "visionshare.cli", "--help"]],
     ids=["import", "help"],
 )
-def test_start(benchmark: Any, noted: Noted, arguments: list[str], asked: float) -> None:
+def test_start(benchmark: Any, noted: Noted, arguments: list[str]) -> None:
     """Seconds beyond an interpreter that does nothing, in turn with it."""
 
     def run(command: list[str]) -> Any:
@@ -89,4 +86,4 @@ def test_start(benchmark: Any, noted: Noted, arguments: list[str], asked: float)
     seconds = statistics.median(b - a for a, b in pairs)
     whole = statistics.median(b for _, b in pairs)
     benchmark.pedantic(run, (arguments,), rounds=3)
-    noted(f"{1e3 * seconds:.0f} ms, {1e3 * whole:.0f} with Python", f"at most {1e3 * asked:.0f} ms")
+    noted(f"{1e3 * seconds:.0f} ms, {1e3 * whole:.0f} with Python")

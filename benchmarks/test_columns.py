@@ -53,7 +53,7 @@ def test_16000_columns(paired: Paired, kind: str, dtype: str, threads: int) -> N
             for i in range(0, N_IMAGES, batch):
                 np.matmul(patches[i : i + batch].reshape(-1, 49), templates, out=out)
 
-    paired(lambda: family.transform_columns(images, None, threads, dtype), plain, 1.0)
+    paired(lambda: family.transform_columns(images, None, threads, dtype), plain)
 
 
 @pytest.mark.parametrize("density", [0.001, 0.01, 0.1])
@@ -69,7 +69,7 @@ def test_products_of_sparse_columns(paired: Paired, density: float, kept: str) -
     transposed = X.T.tocsr()
     dense = ArrayColumns(X.toarray()) if kept == "written out" else None
     other = (lambda: dense.correlate(R)) if dense else (lambda: transposed @ R)
-    paired(lambda: columns.correlate(R), other, None if density == 0.1 else 1.0)
+    paired(lambda: columns.correlate(R), other)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-7])
@@ -84,7 +84,7 @@ def test_products_of_halves(paired: Paired, size: float) -> None:
         with threadpool_limits(1):
             plain @ R
 
-    paired(lambda: columns.correlate(R), product, 1.0)
+    paired(lambda: columns.correlate(R), product)
 
 
 def test_products_of_what_entered(paired: Paired) -> None:
@@ -105,4 +105,4 @@ def test_products_of_what_entered(paired: Paired) -> None:
         with threadpool_limits(1):
             np.matmul(products, residual)
 
-    paired(lambda: columns.correlate(residual, ids), plain, 1.0)
+    paired(lambda: columns.correlate(residual, ids), plain)

@@ -39,7 +39,7 @@ def test_features_with_their_positions(paired: Paired) -> None:
             )
 
     with thread_limit(1):
-        paired(ours, plain, None)
+        paired(ours, plain)
 
 
 def test_products_of_pairs(paired: Paired) -> None:
@@ -67,7 +67,7 @@ def test_products_of_pairs(paired: Paired) -> None:
             R @ X, R.sum(axis=1), R @ P
 
     with thread_limit(1):
-        paired(ours, plain, None)
+        paired(ours, plain)
 
 
 def test_deformations(paired: Paired) -> None:
@@ -89,4 +89,4 @@ def test_deformations(paired: Paired) -> None:
             cv2.remap(image, x + size * dx, y + size * dy, cv2.INTER_LINEAR)
 
     with threadpool_limits(1):
-        paired(ours, plain, None)
+        paired(ours, plain)

@@ -47,4 +47,4 @@ def test_a_round_of_draws(paired: Paired, patches: np.ndarray, threads: int) -> 
             for i in range(0, responses, 2000):
                 np.dot(left, right[:, i : i + 2000], out=out)
 
-    paired(ours, plain, 1.5, rounds=5)
+    paired(ours, plain, rounds=5)

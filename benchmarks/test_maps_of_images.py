@@ -18,8 +18,8 @@ def digits() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (5000, 28, 28), np.uint8)
 
 
-@pytest.mark.parametrize(("n", "asked"), [(5000, 3.0), (1, 10.0)])
-def test_maps_against_a_product(paired: Paired, digits: np.ndarray, n: int, asked: float) -> None:
+@pytest.mark.parametrize("n", [5000, 1])
+def test_maps_against_a_product(paired: Paired, digits: np.ndarray, n: int) -> None:
     """Four maps of 5x5 pixels, against a product with as many multiply-accumulates.
 
     The product is of large matrices: as fast as this core multiplies and adds.
@@ -42,4 +42,4 @@ def test_maps_against_a_product(paired: Paired, digits: np.ndarray, n: int, aske
         with threadpool_limits(1):
             np.dot(left, right, out=out)
 
-    paired(ours, plain, asked)
+    paired(ours, plain)

@@ -45,7 +45,7 @@ def test_scores_of_all_candidates(
         with threadpool_limits(threads):
             return columns @ R
 
-    paired(lambda: pool.gradient_norms(R), plain, 1.3)
+    paired(lambda: pool.gradient_norms(R), plain)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -56,7 +56,7 @@ def test_opening_and_scanning_a_store(paired: Paired, dtype: str, tmp_path: Path
     R = np.random.default_rng(1).normal(size=(len(images), K)).astype(np.float32)
     create_store(tmp_path / "s", family, images, dtype).fill()
     memory = ArrayColumns.from_family(family, images, dtype)
-    paired(lambda: open_store(tmp_path / "s").correlate(R), lambda: memory.correlate(R), 1.3)
+    paired(lambda: open_store(tmp_path / "s").correlate(R), lambda: memory.correlate(R))
 
 
 def test_scores_by_cost(paired: Paired) -> None:
@@ -69,7 +69,7 @@ def test_scores_by_cost(paired: Paired) -> None:
     R = rng.normal(size=(6_000, K)).astype(np.float32)
     state = SearchState(R, 76, rng.permutation(16_000)[:75])
     by_cost = PerCost(gradient)
-    paired(lambda: by_cost.score(pool, state, None), lambda: gradient.score(pool, state, None), 1.2)
+    paired(lambda: by_cost.score(pool, state, None), lambda: gradient.score(pool, state, None))
 
 
 @pytest.mark.parametrize("n", [75, 300])
@@ -88,4 +88,4 @@ def test_orthogonal_vectors_of_chosen_columns(paired: Paired, n: int) -> None:
         for j in range(1, n):
             np.linalg.lstsq(gram[:j, :j], gram[:j, j], rcond=1e-10)
 
-    paired(grown, solved, 0.5, rounds=3)
+    paired(grown, solved, rounds=3)

@@ -142,11 +142,9 @@ def test_against_l1(
         choice = chosen(make, split, costs, error_of_ours)
         if choice is None:
             benchmark.pedantic(lambda: _ours(split, columns), rounds=2)
-            noted(f"{error_of_ours:.3f}, theirs never as low", "test error, no higher")
+            noted(f"{error_of_ours:.3f}, theirs never as low")
             return
         cost, error = choice
-        noted(f"{error_of_ours:.3f}, theirs {error:.3f}", "test error, no higher")
+        noted(f"{error_of_ours:.3f}, theirs {error:.3f}")
         assert error_of_ours <= error or chosen is _as_low_errors
-        paired(
-            lambda: _ours(split, columns), lambda: make(cost).fit(split.X, split.y), 0.2, rounds=2
-        )
+        paired(lambda: _ours(split, columns), lambda: make(cost).fit(split.X, split.y), rounds=2)

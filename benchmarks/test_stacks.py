@@ -33,11 +33,10 @@ Call = Callable[[], Any]
 
 
 class Piece(NamedTuple):
-    """A call, the multiply-accumulates of its forward pass, and the most that it may take."""
+    """A call and the multiply-accumulates of its forward pass."""
 
     call: Call
     macs: float
-    asked: float | None
 
 
 def _network(layers: list[Layer], images: np.ndarray) -> Network:
@@ -69,9 +68,9 @@ def _pieces(name: str) -> dict[str, Piece]:
     values, seen = tunable.forward(images)
     G, macs = np.ones_like(values), float(stack.macs()) * BATCH
     pieces = {
-        "forward": Piece(partial(stack.transform, images), macs, None),
-        "forward of one": Piece(partial(stack.transform, images[:1]), macs / BATCH, None),
-        "backward": Piece(partial(tunable.backward, images, values, seen, G), 2 * macs, None),
+        "forward": Piece(partial(stack.transform, images), macs),
+        "forward of one": Piece(partial(stack.transform, images[:1]), macs / BATCH),
+        "backward": Piece(partial(tunable.backward, images, values, seen, G), 2 * macs),
     }
     rng = np.random.default_rng(1)
     inputs = images
@@ -80,8 +79,7 @@ def _pieces(name: str) -> dict[str, Piece]:
         moving = MovingTemplates(layer, Forward)
         outputs, places = moving.forward(inputs, 1)
         slopes = rng.normal(size=outputs.shape).astype(np.float32)
-        asked = 2.5 if len(layer.templates) >= 16 else None
-        forward = Piece(partial(moving.forward, inputs, 1), float(layer.macs()) * BATCH, asked)
+        forward = Piece(partial(moving.forward, inputs, 1), float(layer.macs()) * BATCH)
         own = partial(moving.backward, inputs, places, slopes, 1, False)
         below = partial(moving.backward, inputs, places, slopes, 1, True)
         pieces |= _of_layer(f"layer {level}", forward, own, below)
@@ -92,8 +90,8 @@ def _pieces(name: str) -> dict[str, Piece]:
 def _of_layer(name: str, forward: Piece, own: Call, below: Call) -> dict[str, Piece]:
     return {
         f"{name} forward": forward,
-        f"{name} template gradients": Piece(own, forward.macs, None),
-        f"{name} all gradients": Piece(below, forward.macs, None),
+        f"{name} template gradients": Piece(own, forward.macs),
+        f"{name} all gradients": Piece(below, forward.macs),
     }
 
 
@@ -129,7 +127,7 @@ def _compare(paired: Paired, piece: Piece) -> None:
             piece.call()
 
     with threadpool_limits(1):
-        paired(ours, lambda: np.dot(left, right, out=out), piece.asked, rounds=5)
+        paired(ours, lambda: np.dot(left, right, out=out), rounds=5)
 
 
 @pytest.mark.parametrize(("stack", "piece"), CASES)
@@ -148,7 +146,7 @@ def test_c_against_a_product(paired: Paired, stack: str, quantize: str) -> None:
     model = CompactClassifier(family, weights, np.zeros(10), np.arange(10))
     compiled = compile_classifier(model, "float32", quantize)
     macs = float(model.macs) * BATCH
-    _compare(paired, Piece(lambda: compiled.decision_function(images), macs, None))
+    _compare(paired, Piece(lambda: compiled.decision_function(images), macs))
 
 
 class Recipe(NamedTuple):
@@ -191,7 +189,7 @@ def test_whole_numbers_against_floats(paired: Paired, name: str) -> None:
     weights = np.random.default_rng(2).integers(-7, 8, (10, family.n_features_))
     whole = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)
     ours, plain = compile_classifier(whole), compile_classifier(model)
-    paired(lambda: ours.decision_function(images), lambda: plain.decision_function(images), 0.25)
+    paired(lambda: ours.decision_function(images), lambda: plain.decision_function(images))
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
@@ -215,7 +213,7 @@ def test_one_image_in_python_against_onnxruntime(paired: Paired, name: str) -> N
         for i in range(len(images)):
             session.run(None, {key: images[i : i + 1]})
 
-    paired(ours, plain, 0.5)
+    paired(ours, plain)
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
@@ -238,4 +236,4 @@ def test_one_image_in_c_against_lenet(paired: Paired, name: str) -> None:
         for i in range(len(inputs)):
             session.run(None, {"image": inputs[i : i + 1]})
 
-    paired(ours, network, 0.5)
+    paired(ours, network)

@@ -27,4 +27,4 @@ def test_opening_and_scanning(paired: Paired, tmp_path: Path, k: int) -> None:
     def opened() -> None:
         open_store(tmp_path / "store", family).correlate(R)
 
-    paired(opened, lambda: columns.correlate(R), None)
+    paired(opened, lambda: columns.correlate(R))

@@ -51,7 +51,7 @@ def test_against_sorting_the_inputs(
         for column in inputs:
             order(column)
 
-    paired(_searched(inputs, residual), plain, 1.5, rounds=3)
+    paired(_searched(inputs, residual), plain, rounds=3)
 
 
 def test_against_numpy(paired: Paired, inputs: np.ndarray, residual: np.ndarray) -> None:
@@ -71,4 +71,4 @@ def test_against_numpy(paired: Paired, inputs: np.ndarray, residual: np.ndarray)
 
     ours = _searched(inputs, residual)
     assert abs(ours()[0].score - plain()) < 1e-6 * plain()
-    paired(ours, plain, 0.5)
+    paired(ours, plain)

@@ -21,6 +21,5 @@ def test_windows_that_share_responses(paired: Paired) -> None:
     paired(
         lambda: family.transform_windows(image, positions, positions),
         lambda: family.transform(windows),
-        0.2,
         rounds=5,
     )

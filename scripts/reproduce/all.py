@@ -48,9 +48,8 @@ PAGES = (
     Page("mnist_steps", 40, 3, (), FEW_IMAGES, keeps_runs=True),
     Page("mnist", 20, 3, ("--dataset", "mnist"), keeps_runs=True),
     Page("mnist", 10, 1, ("--dataset", "fashion-mnist"), keeps_runs=True),
-    Page("anchor_searches", 1.5, 3),
-    Page("anchors", 4),
-    Page("moved_anchors", 3),
+    Page("anchors", 6, 3, keeps_runs=True),
+    Page("moved_anchors", 3, 3),
     # Boosting with structural sparsity
     Page("regression_boosting", 2, 3),
     Page("coverage", 3),

@@ -1,7 +1,7 @@
 """MNIST from anchors: ShareBoost of piece-wise linear functions against a Gaussian SVM.
 
 Shalev-Shwartz, Wexler and Shashua, "ShareBoost: Efficient multiclass learning with feature
-sharing", §4.2, §7.5 and figure 7.
+sharing", §4.2, §7.5 and figure 7; and whether wider searches or longer refits are better.
 
     python -m scripts.reproduce.anchors --data DIR
 """
@@ -11,33 +11,42 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, keep_runs, pyplot, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from visionshare import KernelAnchors, ShareBoost
-from visionshare.columns import ArrayColumns
 from visionshare.datasets.readers.idx import read_idx
 from visionshare.generators.anchors import AnchorColumns
+from visionshare.machine.resources import thread_limit
 
 VALIDATION = 10000
 GAMMAS = (0.01, 0.02, 0.03, 0.04, 0.06)
 COSTS = (2.0, 5.0, 10.0, 20.0, 50.0)
-COUNTS = (10, 20, 40, 60, 80, 100, 120, 150, 180, 200, 230)
+POOL: dict[str, Any] = {"n_components": 50, "n_anchors": 1500, "n_radii": 35}
+ROUNDS, ALPHAS = 230, (3e-5, 1e-4, 3e-4)
 # A few steps per round: the next round resumes from there; refits of up to 300 take 2.6 times as
-# long and are no better on the validation images. An exhaustive search is, at five times the cost:
-# see ``anchor_searches``.
-LEARNERS: dict[str, dict[str, Any]] = {
-    "linear": {
-        "search": "random",
-        "search_options": {"n": 60},
-        "refit_tol": 1e-3,
-        "max_iter": 6,
-        "scaling": "none",
-    },
-    "gaussian": {"search": "random", "search_options": {"n": 500}, "refit_tol": 1e-3},
+# long and are no better on the validation images. An exhaustive search is, at five times the cost.
+LEARNER: dict[str, Any] = {
+    "search": "random",
+    "search_options": {"n": 60},
+    "refit_tol": 1e-3,
+    "max_iter": 6,
+    "scaling": "none",
 }
+# What a round looks at, and gradients of its refit at most; the first is the learner above. They
+# have the ridge that is best at full length.
+SEARCHED, SEARCH_ROUNDS, COUNTS = 1e-4, 40, (10, 20, 40)
+SEARCHES: dict[tuple[str, int], dict[str, Any]] = {
+    ("60 random candidates", 6): {},
+    ("600 random candidates", 6): {"search_options": {"n": 600}},
+    ("all candidates", 6): {"search": "exhaustive", "search_options": None},
+    ("60 random candidates", 300): {"max_iter": 300},
+}
+
+# Images and classes.
+Examples = tuple[np.ndarray, np.ndarray]
 
 
 def read(folder: Path, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -46,25 +55,27 @@ def read(folder: Path, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return read_idx(folder / images), read_idx(folder / labels).astype(np.int64)
 
 
-def columns_of(family: KernelAnchors, images: np.ndarray) -> Any:
-    """Return the columns of a family: searched whole, or as an array for Gaussians."""
-    if family.kind == "linear":
-        return AnchorColumns(family, images)
-    return ArrayColumns.from_family(family, images, dtype="float16")
+def last_of(y: np.ndarray) -> np.ndarray:
+    """Return which examples validate: the last."""
+    return np.arange(len(y)) >= len(y) - min(VALIDATION, len(y) // 6)
+
+
+def pool_of(images: np.ndarray, sizes: dict[str, Any], seed: int = 0) -> KernelAnchors:
+    """Return the candidates, which a seed draws."""
+    return KernelAnchors("linear", scaling="none", random_state=seed, **sizes).fit(images)
 
 
 def learn(
-    columns: Any,
-    y: np.ndarray,
+    family: KernelAnchors,
+    data: Examples,
     rounds: int,
     alpha: float,
     validation: np.ndarray,
-    checkpoint: Path | None = None,
+    **changes: Any,
 ) -> ShareBoost:
     """Return ShareBoost; validation examples give errors and temperature."""
-    settings = LEARNERS["gaussian" if columns.groups is None else "linear"]
-    model = ShareBoost(rounds, alpha=alpha, checkpoint=checkpoint, **settings)
-    return model.fit(columns, y, validation=validation)
+    model = ShareBoost(rounds, alpha=alpha, **{**LEARNER, **changes})
+    return model.fit(AnchorColumns(family, data[0]), data[1], validation=validation)
 
 
 def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -78,21 +89,16 @@ def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarra
 
 
 def chosen_alpha(
-    family: Any, data: Any, rounds: int, alphas: list[float], kept: Path | None
+    family: KernelAnchors, data: Examples, rounds: int, kept: Path
 ) -> tuple[float, dict[float, float]]:
-    """Return the ridge with the least error on the last 10 000 training images, and all errors.
+    """Return the ridge with the least error on the last training images, and all errors.
 
     The rounds of each are kept in a folder of ``kept``.
     """
-    images, y = data
-    validation = np.arange(len(y)) >= len(y) - VALIDATION
-    if len(alphas) == 1:
-        return alphas[0], {}
-    columns = columns_of(family, images)
     errors = {}
-    for alpha in alphas:
-        folder = kept / f"ridge-{alpha:g}" if kept else None
-        model = learn(columns, y, rounds, alpha, validation, folder)
+    for alpha in ALPHAS:
+        folder = kept / f"ridge-{alpha:g}"
+        model = learn(family, data, rounds, alpha, last_of(data[1]), checkpoint=folder)
         errors[alpha] = 100 * float(model.path_[-1].validation_error or 0)
     return min(errors, key=lambda s: errors[s]), errors
 
@@ -101,9 +107,7 @@ def chosen_svm(V: np.ndarray, y: np.ndarray) -> tuple[tuple[float, float], list[
     """Return γ and C with the least error on the validation images, and the rows of a table."""
     rows = []
     for gamma, cost in product(GAMMAS, COSTS):
-        train, validation = (
-            (V[part], y[part]) for part in (slice(-VALIDATION), slice(-VALIDATION, None))
-        )
+        train, validation = ((V[part], y[part]) for part in (~last_of(y), last_of(y)))
         error, machines, _ = svm_error(train, validation, (gamma, cost))
         rows.append([gamma, cost, round(error, 2), machines])
     gamma, cost = min(rows, key=lambda row: row[2])[:2]
@@ -120,24 +124,21 @@ def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, in
     return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_), seconds
 
 
-def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
+def curve(
+    data: Examples, test: Examples, sizes: dict[str, Any], rounds: int, kept: Path
+) -> dict[str, Any]:
     """Choose the ridge, learn from all but a few validation images, and test every round."""
     images, y = data
-    rounds = args.rounds if kind == "linear" else args.gaussians
-    family = KernelAnchors(kind, scaling="none", random_state=0, **sizes).fit(images)
-    tried = min(args.tried, rounds)
-    kept = args.checkpoint / kind if args.checkpoint else None
-    alpha, errors = chosen_alpha(family, data, tried, args.alphas, kept)
+    family = pool_of(images, sizes)
+    alpha, errors = chosen_alpha(family, data, rounds, kept)
     validation = np.zeros(len(y), bool)
     validation[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
-    columns = columns_of(family, images)
     begun = time.process_time()
-    model = learn(columns, y, rounds, alpha, validation, kept / "final" if kept else None)
+    model = learn(family, data, rounds, alpha, validation, checkpoint=kept / "final")
     return {
-        "kind": kind,
         "sizes": sizes,
         "alpha": alpha,
-        "tried": (tried, errors),
+        "tried": errors,
         "n_validation": int(validation.sum()),
         "train": np.array([100 * step.train_error for step in model.path_]),
         "test": test_errors(model, family, *test),
@@ -146,16 +147,51 @@ def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> 
     }
 
 
-def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
+class Searched(NamedTuple):
+    """Errors in percent after every round, the last loss, and one processor's seconds."""
+
+    errors: list[float]
+    train_error: float
+    loss: float
+    seconds: float
+
+
+def searched(
+    data: Examples, sizes: dict[str, Any], rounds: int, seed: int, changes: dict[str, Any]
+) -> Searched:
+    """Return what a search and its refits reach; the last examples validate and do not train."""
+    family = pool_of(data[0], sizes, seed)
+    begun = time.process_time()
+    model = learn(family, data, rounds, SEARCHED, last_of(data[1]), random_state=seed, **changes)
+    seconds = time.process_time() - begun
+    last = model.path_[-1]
+    errors = [100 * float(cast(float, step.validation_error)) for step in model.path_]
+    return Searched(errors, 100 * last.train_error, last.loss, seconds)
+
+
+def rows_of_searches(runs: dict[tuple[str, int], list[Searched]]) -> list[list[Any]]:
+    """Return the rows of the table of searches."""
+    return [
+        [
+            search,
+            steps,
+            *(spread([run.errors[min(n, len(run.errors)) - 1] for run in found]) for n in COUNTS),
+            spread([run.train_error for run in found]),
+            spread([run.loss for run in found], 4),
+            f"{np.mean([run.seconds for run in found]):.0f}",
+        ]
+        for (search, steps), found in runs.items()
+    ]
+
+
+def plot(path: Path, curve: dict[str, Any], svm: float) -> None:
     """Draw the errors against the number of anchors."""
     plt = pyplot()
 
     figure, axis = plt.subplots(figsize=(7, 4.5))
-    for i, curve in enumerate(curves):
-        rounds = np.arange(1, len(curve["test"]) + 1)
-        label = "piece-wise linear" if curve["kind"] == "linear" else "Gaussian"
-        axis.plot(rounds, curve["test"], f"C{i}", label=f"{label}, test")
-        axis.plot(rounds, curve["train"], f"C{i}", ls=":", label=f"{label}, training")
+    rounds = np.arange(1, len(curve["test"]) + 1)
+    axis.plot(rounds, curve["test"], "C0", label="piece-wise linear, test")
+    axis.plot(rounds, curve["train"], "C0", ls=":", label="piece-wise linear, training")
     axis.axhline(svm, color="k", ls="--", label="SVM, Gaussian kernel, test")
     axis.set(xlabel="anchors", ylabel="error, %", ylim=(0, 8), title="MNIST")
     axis.legend()
@@ -165,51 +201,48 @@ def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
 
 
 def main() -> None:
-    """Measure the SVM and the anchors, write page and picture."""
+    """Measure the SVM, the anchors and the searches; write page and picture."""
     parser = arguments(__doc__)
-    parser.add_argument("--components", type=int, default=50)
-    parser.add_argument("--anchors", type=int, default=1500)
-    parser.add_argument("--radii", type=int, default=35)
-    parser.add_argument("--rounds", type=int, default=230)
-    parser.add_argument("--tried", type=int, default=230, help="rounds that choose the ridge")
-    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-5, 1e-4, 3e-4])
-    parser.add_argument("--gaussians", type=int, default=0, help="rounds of Gaussian anchors")
-    parser.add_argument("--checkpoint", type=Path, help="folder that keeps the rounds")
-    parser.add_argument("--widths", type=int, default=4)
-    args = parser.parse_args()
-    data, test = (read(args.data / "mnist", kind) for kind in ("train", "t10k"))
-    if args.quick:
-        data, args.rounds, args.tried = (data[0][:12000], data[1][:12000]), 10, 5
-    small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
-    V, W = small.vectors(data[0]), small.vectors(test[0])
-    at, tried = chosen_svm(V, data[1])
-    error, machines, _ = svm_error((V, data[1]), (W, test[1]), at)
-    sizes = {"n_components": args.components, "n_anchors": args.anchors}
-    curves = [curve(args, data, test, "linear", sizes | {"n_radii": args.radii})]
-    if args.gaussians:
-        curves.append(curve(args, data, test, "gaussian", sizes | {"n_radii": args.widths}))
-    best = table(
-        ["", "test error, %", "anchors or support vectors"],
-        [["SVM, Gaussian kernel", f"{error:.2f}", machines]]
-        + [[f"ShareBoost, {c['kind']}", f"{c['test'][-1]:.2f}", len(c["test"])] for c in curves],
-    )
-    args.out.mkdir(parents=True, exist_ok=True)
-    plot(args.out / "anchors.png", curves, error)
-    n_anchors = min(len(curves[0]["test"]), 230)
-    above = curves[0]["test"][n_anchors - 1] - error
-    keep_runs(
-        args.out,
-        "anchors",
-        {"svm": {"error": error, "machines": machines, "tried": tried}, "curves": curves},
-    )
+    parser.add_argument("--runs", type=Path, default=Path("out/anchors"), help="folder of rounds")
+    parser.set_defaults(seeds=3)
+    options = parser.parse_args()
+    data, test = (read(options.data / "mnist", kind) for kind in ("train", "t10k"))
+    sizes, rounds, search_rounds = dict(POOL), ROUNDS, SEARCH_ROUNDS
+    if options.quick:
+        data = data[0][:6000], data[1][:6000]
+        sizes, rounds, search_rounds = {**POOL, "n_anchors": 30}, 10, 4
+    with thread_limit(options.jobs):
+        small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
+        V, W = small.vectors(data[0]), small.vectors(test[0])
+        at, tried = chosen_svm(V, data[1])
+        error, machines, _ = svm_error((V, data[1]), (W, test[1]), at)
+        greedy = curve(data, test, sizes, rounds, options.runs)
+        searches = {
+            key: [
+                searched(data, sizes, search_rounds, seed, changes) for seed in range(options.seeds)
+            ]
+            for key, changes in SEARCHES.items()
+        }
+    options.out.mkdir(parents=True, exist_ok=True)
+    plot(options.out / "anchors.png", greedy, error)
+    svm = {"error": error, "machines": machines, "tried": tried}
+    keep_runs(options.out, "anchors", {"svm": svm, "greedy": greedy, "searches": searches})
+    best = [["SVM, Gaussian kernel", f"{error:.2f}", machines]]
+    best.append(["ShareBoost", f"{greedy['test'][-1]:.2f}", len(greedy["test"])])
+    head = ["scored in a round", "gradients of a refit at most"]
+    head += [f"error, {count} anchors, %" for count in COUNTS]
     write_page(
-        args.out,
+        options.out,
         "anchors",
-        best=best,
-        points_above=f"{above:.2f}",
-        n_anchors=n_anchors,
-        n_components=args.components,
-        n_validation=VALIDATION,
+        best=table(["", "test error, %", "anchors or support vectors"], best),
+        points_above=f"{greedy['test'][-1] - error:.2f}",
+        n_anchors=len(greedy["test"]),
+        n_components=POOL["n_components"],
+        n_validation=f"{last_of(data[1]).sum():,}",
+        searches=table([*head, "training error, %", "loss", "seconds"], rows_of_searches(searches)),
+        n_seeds=options.seeds,
+        sizes=", ".join(f"{number} {name[2:]}" for name, number in sizes.items()),
+        alpha=f"{SEARCHED:g}",
     )
 
 

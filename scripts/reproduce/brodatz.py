@@ -164,13 +164,26 @@ def learned(
     seed: int = 0,
     n: int = DRAWS,
     most: int = max(COUNTS),
+    entering: int = 1,
+    search: dict[str, Any] | None = None,
     **bank: Any,
 ) -> Run:
-    """Learn the filters' parameters: n fresh draws per round, up to ``most`` features."""
+    """Learn the filters' parameters: n fresh draws per round, up to ``most`` features.
+
+    In a round so many of the draws enter; ``search`` may screen the draws and move the best.
+    """
     family = Draws(GaborBank(**bank).fit(data.train), n, 5 * most, seed)
     columns = DrawnColumns(family, data.train)
-    settings = {"search": "sampled", "max_features": most, "rounds": 3 * most // 2}
-    model = _fitted(columns, data.y, alpha=alpha, **settings)
+    model = _fitted(
+        columns,
+        data.y,
+        alpha=alpha,
+        search="sampled",
+        search_options=search,
+        n_entering=entering,
+        max_features=most,
+        rounds=3 * most // 2,
+    )
     return rounds_of(model, columns, family, data, 0.0)
 
 

@@ -21,43 +21,20 @@ from scripts.reproduce.brodatz import (
     POOL,
     SETS,
     Run,
-    Task,
-    _fitted,
     best,
     chosen,
     fixed,
     learned,
     plate,
-    rounds_of,
     selected,
     task,
 )
 from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
-from visionshare import GaborBank
-from visionshare.generators.draws import Draws
 from visionshare.machine.resources import thread_limit
-from visionshare.store import DrawnColumns
 
 PATCHES = 500
 # Draws a round and steps of the best of them.
 MOVING = ((20, 2), (10, 4))
-
-
-def moved(
-    data: Task, alpha: float, seed: int = 0, *, n: int, steps: int, most: int = max(COUNTS)
-) -> Run:
-    """Learn the filters' parameters: n draws a round, of which the best moves uphill."""
-    columns = DrawnColumns(Draws(GaborBank().fit(data.train), n, 5 * most, seed), data.train)
-    model = _fitted(
-        columns,
-        data.y,
-        alpha=alpha,
-        search="sampled",
-        search_options={"steps": steps},
-        max_features=most,
-        rounds=3 * most // 2,
-    )
-    return rounds_of(model, columns, columns.draws, data, 0.0)
 
 
 def methods() -> dict[str, Callable[..., Run]]:
@@ -65,26 +42,20 @@ def methods() -> dict[str, Callable[..., Run]]:
     return {
         f"selected among {POOL}": selected,
         f"{DRAWS} draws": learned,
-        **{f"{n} draws, {s} steps": partial(moved, n=n, steps=s) for n, s in MOVING},
+        **{f"{n} draws, {s} steps": partial(learned, n=n, search={"steps": s}) for n, s in MOVING},
     }
 
 
-def reached(run: Run, accuracy: float) -> float:
-    """Return the seconds until an accuracy, nan where it is not reached."""
-    there = np.flatnonzero(run.accuracy >= accuracy)
-    return float(run.seconds[there[0]]) if len(there) else float("nan")
-
-
 def reached_for_good(run: Run, accuracy: float) -> float:
-    """Return the seconds from which on no round is below an accuracy, nan if the last one is."""
+    """Return the seconds from which on no round is below an accuracy; infinite if the last is."""
     below = np.flatnonzero(run.accuracy < accuracy)
     first = below[-1] + 1 if len(below) else 0
-    return float(run.seconds[first]) if first < len(run.seconds) else float("nan")
+    return float(run.seconds[first]) if first < len(run.seconds) else np.inf
 
 
 def _mean_seconds(seconds: list[float]) -> str:
     """Return the mean of those that are known, and how many these are."""
-    known = [s for s in seconds if not np.isnan(s)]
+    known = [s for s in seconds if np.isfinite(s)]
     mean = f"{np.mean(known):.1f}" if known else "–"
     return f"{mean} ({len(known)} of {len(seconds)})"
 
@@ -133,7 +104,7 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         rows.append([name, *accuracies, f"{np.mean([s for _, s in cells[-1]]):.1f}"])
         pairs = list(zip(found, finals, strict=True))
         crossings = [
-            [crossing(*pair) for pair in pairs] for crossing in (reached, reached_for_good)
+            [crossing(*pair) for pair in pairs] for crossing in (Run.time_to, reached_for_good)
         ]
         until.append([name, *map(_mean_seconds, crossings)])
     keep_runs(options.out, "moved_filters", kept)

@@ -58,10 +58,10 @@ def sets_of(data: Adult, kind: str, train: np.ndarray, test: np.ndarray) -> Any:
     return X, data.y[train], X_test, data.y[test]
 
 
-def folds_of(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds_of(rows: np.ndarray, n: int = FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and validation rows of each fold."""
-    parts = np.array_split(rows, FOLDS)
-    return [(np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(FOLDS)]
+    parts = np.array_split(rows, n)
+    return [(np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(n)]
 
 
 def splits(m: int, n: int) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:

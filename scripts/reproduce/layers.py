@@ -9,13 +9,13 @@ can be stopped, and the page is written from what is there:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scripts.reproduce.mnist import figures_of, runs_of
 from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from visionshare.recipes import load_recipe, train
 
@@ -81,12 +81,6 @@ STEPS = (
 )  # fmt: skip
 
 
-def figures_of(folder: Path) -> dict[str, Any] | None:
-    """Return the figures of a run; None where it did not end."""
-    file = folder / "metrics.json"
-    return json.loads(file.read_text()) if file.is_file() else None
-
-
 def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any, tuned: bool) -> None:
     """Train where the folder has no figures yet."""
     if figures_of(folder) is None:
@@ -99,20 +93,17 @@ def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any, tune
 def recipes(options: Any) -> str:
     """Return the table of the recipes whose runs are there."""
     rows = []
-    for pipeline in PIPELINES:
-        folders = sorted(options.runs.glob(f"{pipeline}-[0-9]"))
-        runs = [found for folder in folders if (found := figures_of(folder)) is not None]
-        if runs:
-            errors = [100 * r["test_error_rate"] for r in runs]
-            seconds = [sum(r["seconds"].values()) for r in runs]
-            rows.append(
-                [
-                    f"`{pipeline}`",
-                    f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})",
-                    f"{max(r['macs'] for r in runs):,}", f"{max(r['parameters'] for r in runs):,}",
-                    f"{max(r['nbytes'] for r in runs):,}", f"{np.mean(seconds):.0f}",
-                ]
-            )  # fmt: skip
+    for pipeline, found in runs_of(options.runs, PIPELINES).items():
+        runs = list(found.values())
+        errors = [100 * r["test_error_rate"] for r in runs]
+        seconds = [sum(r["seconds"].values()) for r in runs]
+        rows.append(
+            [
+                f"`{pipeline}`", f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})",
+                f"{max(r['macs'] for r in runs):,}", f"{max(r['parameters'] for r in runs):,}",
+                f"{max(r['nbytes'] for r in runs):,}", f"{np.mean(seconds):.0f}",
+            ]
+        )  # fmt: skip
     header = ["pipeline", "test error, %", "multiply-accumulates", "parameters"]
     return table([*header, "bytes of float32", "seconds of training"], rows)
 

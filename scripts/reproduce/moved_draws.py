@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.adult import INPUTS, TRAINING, Adult, load, sets_of, splits
+from scripts.reproduce.adult import INPUTS, TRAINING, Adult, folds_of, load, sets_of, splits
 from scripts.reproduce.kernels import (
     COSTS,
     PATIENCE,
@@ -128,7 +128,7 @@ def drawn(X: np.ndarray, width: int, seed: int) -> RandomFourier:
 def choose_tuning(data: Adult, rows: np.ndarray, width: int) -> dict[Tuning, float]:
     """Return the mean accuracy of every setting over the folds."""
     scores = dict.fromkeys(itertools.starmap(Tuning, TUNINGS), 0.0)
-    for train, validation in folds_of(rows):
+    for train, validation in folds_of(rows, FOLDS):
         X, y, X_test, y_test = sets_of(data, INPUTS[0], train, validation)
         for tuning in scores:
             found = tune(drawn(X, width, 0), X, y, tuning, 0)
@@ -136,16 +136,10 @@ def choose_tuning(data: Adult, rows: np.ndarray, width: int) -> dict[Tuning, flo
     return scores
 
 
-def folds_of(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and validation rows of each fold."""
-    parts = np.array_split(rows, FOLDS)
-    return [(np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(FOLDS)]
-
-
 def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> float:
     """Return the mean accuracy over the folds, with as many columns or as there are."""
     accuracies = []
-    for train, validation in folds_of(rows):
+    for train, validation in folds_of(rows, FOLDS):
         X, y, X_test, y_test = sets_of(data, INPUTS[0], train, validation)
         path = learn(X, y, choice, budget, 0)
         last = 2 * len(path.model.history_[-1].candidates)
@@ -156,7 +150,7 @@ def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> flo
 def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[float, float]:
     """Return the best σ² and cost of one of scikit-learn's maps."""
     scores: dict[tuple[float, float], float] = {}
-    for train, validation in folds_of(rows):
+    for train, validation in folds_of(rows, FOLDS):
         sets = sets_of(data, INPUTS[0], train, validation)
         for square in SQUARES:
             found = mapped_accuracies(name, sets, square, budget, 0, COSTS)

@@ -39,6 +39,7 @@ COMPARISONS = (
     "peers-gates",
 )
 STORED = {
+    "front": ("front-mnist", "front-fashion-mnist", "front-cifar10"),
     "support_vectors": ("support_vectors-adult", "support_vectors-spambase"),
     "peers": COMPARISONS,
     "peers/picture": COMPARISONS,
@@ -49,6 +50,7 @@ STORED = {
 }  # fmt: skip
 # Parts that no stored page has, and settings of other classifiers, which are in the JSON.
 NOT_STORED = {
+    "front": ("front-mnist", "front-fashion-mnist", "front-cifar10"),
     "sparsification/digits", "peers/elsewhere",
     *(f"peers/{part}" for part in (
         "boosted_trees", "logic_gates", "neighbors", "network", "oriented_gradients", "ours",

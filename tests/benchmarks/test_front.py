@@ -1,4 +1,4 @@
-"""The front of each cost, against every pair of points, and the stored pages against the records."""
+"""The front of each cost, against every pair of points, and points of the stored records."""
 
 import numpy as np
 import pytest

@@ -50,7 +50,6 @@ STORED = {
 }  # fmt: skip
 # Parts that no stored page has, and settings of other classifiers, which are in the JSON.
 NOT_STORED = {
-    "front": ("front-mnist", "front-fashion-mnist", "front-cifar10"),
     "sparsification/digits", "peers/elsewhere",
     *(f"peers/{part}" for part in (
         "boosted_trees", "logic_gates", "neighbors", "network", "oriented_gradients", "ours",

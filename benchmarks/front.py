@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.plot import short
-from scripts.reproduce.results import RESULTS, table, write_page
+from scripts.reproduce.results import RESULTS, keep_runs, render, table, write_page
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -213,23 +213,33 @@ def draw(found: Sequence[Point], file: Path) -> None:
 
 
 def write(data_set: str, out: Path, results: Path = RESULTS) -> None:
-    """Write page and picture of a data set."""
+    """Write page, picture and points of a data set."""
     found = points(data_set, results)
-    sections = []
-    for cost in COSTS:
-        if not {MEASURED, PUBLISHED} & {p.kind for p in found if cost in p.costs}:
-            continue
-        best = front(found, cost)
-        rows = [[p.name, p.kind, f"{p.error:.2f}", f"{p.costs[cost]:,.0f}", _link(p)] for p in best]
-        sections.append({
-            "cost": cost,
-            "table": table(["classifier", "whose", "error, %", cost, "source"], rows),
-            "ahead": [_sentence(one, better, cost) for one, better in ahead(found, cost)],
-        })  # fmt: skip
     name = f"front-{data_set}"
     draw(found, out / f"{name}.svg")
-    write_page(out, "front", name, title=_TITLES[data_set], data_set=data_set, name=name,
-               sections=sections)  # fmt: skip
+    keep_runs(out, name, found)
+    others = {cost for point in found if point.kind != OURS for cost in point.costs}
+    write_page(
+        out,
+        "front",
+        name,
+        title=_TITLES[data_set],
+        name=name,
+        note=render("front/cifar10") if data_set == "cifar10" else "",
+        sections="\n\n".join(_section(found, cost) for cost in COSTS if cost in others),
+    )
+
+
+def _section(found: Sequence[Point], cost: str) -> str:
+    """Return the front of a cost, and who is ahead of ours."""
+    rows = [
+        [p.name, p.kind, f"{p.error:.2f}", f"{p.costs[cost]:,.0f}", _link(p)]
+        for p in front(found, cost)
+    ]
+    beaten = [f"- {_sentence(one, better, cost)}" for one, better in ahead(found, cost)]
+    said = render("front/ahead", names="\n".join(beaten)) if beaten else render("front/nobody")
+    header = ["classifier", "whose", "error, %", cost, "source"]
+    return render("front/cost", cost=cost, table=table(header, rows), ahead=said)
 
 
 def _link(point: Point) -> str:

@@ -38,8 +38,13 @@ COMPARISONS = (
     "peers-more",
     "peers-gates",
 )
+FRONTS = ("front-mnist", "front-fashion-mnist", "front-cifar10")
 STORED = {
-    "front": ("front-mnist", "front-fashion-mnist", "front-cifar10"),
+    "front": FRONTS,
+    "front/cost": FRONTS,
+    "front/ahead": FRONTS,
+    "front/nobody": FRONTS,
+    "front/cifar10": ("front-cifar10",),
     "support_vectors": ("support_vectors-adult", "support_vectors-spambase"),
     "peers": COMPARISONS,
     "peers/picture": COMPARISONS,

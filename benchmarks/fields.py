@@ -2,21 +2,22 @@
 
 ``python -m benchmarks.fields --fonts DIR`` draws digits, dates, amounts, serials, seven segments
 and boxed numbers in fonts that the reader has not seen, each clean and damaged in five ways, and
-counts whole fields right, characters wrong and milliseconds. Readers that are not installed are
-left out.
+counts whole fields right, characters wrong, CPU time, memory, and how far confidences
+hold. Readers that are not installed are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import cv2
@@ -37,6 +38,7 @@ _ALLOWED = {
     "digits": "0123456789", "date": "0123456789-/.", "amount": "0123456789.,$€-", "serial": _SERIAL,
     "segments": "0123456789.-", "boxed": "0123456789",
 }  # fmt: skip
+_RANGES = (0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.01)
 # The segments of each digit: top, upper left and right, middle, lower left and right, bottom.
 _SEGMENTS = (
     "1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010",
@@ -212,14 +214,20 @@ def made_fields(folder: str, per_cell: int, seed: int = 0) -> Iterator[Field]:
                     yield Field(kind, damage, family, text, damaged(image, damage, rng))
 
 
-Reader = Callable[[Field], str]
+#: From a field to its text and, from a reader that states one, the confidence.
+Reader = Callable[[Field], tuple[str, float]]
 
 
 def our_reader(classifier: str) -> Reader:
     """Return visionshare with a list of characters."""
     model = load(classifier)
     readers = {kind: PageReader(model, allowed) for kind, allowed in _ALLOWED.items()}
-    return lambda field: readers[field.kind].read(field.image).text
+
+    def read(field: Field) -> tuple[str, float]:
+        page = readers[field.kind].read(field.image)
+        return page.text, math.prod(line.confidence for line in page.lines) if page.lines else 0.0
+
+    return read
 
 
 def tesseract_reader() -> Reader:
@@ -228,23 +236,26 @@ def tesseract_reader() -> Reader:
 
     api = tesserocr.PyTessBaseAPI(path=os.environ.get("TESSDATA_PREFIX", ""), psm=7)
 
-    def read(field: Field) -> str:
+    def read(field: Field) -> tuple[str, float]:
         api.SetVariable("tessedit_char_whitelist", _ALLOWED[field.kind])
         api.SetImage(Image.fromarray(field.image))
-        return str(api.GetUTF8Text())
+        return str(api.GetUTF8Text()), math.nan
 
     return read
 
 
-def rapid_reader() -> Reader:
-    """Return RapidOCR; it knows no list of characters."""
+def rapid_reader(detects: bool) -> Reader:
+    """Return RapidOCR; it knows no list of characters, so that others are left out afterwards."""
     from rapidocr_onnxruntime import RapidOCR
 
     engine: Any = RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)
 
-    def read(field: Field) -> str:
-        found, _ = engine(cv2.cvtColor(field.image, cv2.COLOR_GRAY2BGR))
-        return "".join(text for _, text, _ in found or [])
+    def read(field: Field) -> tuple[str, float]:
+        image = cv2.cvtColor(field.image, cv2.COLOR_GRAY2BGR)
+        found, _ = engine(image, use_det=detects, use_cls=False)
+        # With detection: box, text, score; without: text, score.
+        text = "".join(part[-2] for part in found or [])
+        return "".join(c for c in text if c in _ALLOWED[field.kind]), math.nan
 
     return read
 
@@ -253,12 +264,18 @@ def program_reader(*command: str) -> Reader:
     """Return a program that reads a PNM file; ``{}`` stands for the allowed characters."""
     subprocess.run([command[0], "-h"], capture_output=True, check=False)
 
-    def read(field: Field) -> str:
+    def read(field: Field) -> tuple[str, float]:
+        image = field.image
+        # These programs take dark text for granted: they get what they can read.
+        if np.median(image) < image.mean():
+            image = 255 - image
+        # gocr takes "a-z" for a range, and "--" for a dash.
+        allowed = _ALLOWED[field.kind].replace("-", "--")
         with tempfile.NamedTemporaryFile(suffix=".pgm") as file:
-            Image.fromarray(field.image).save(file.name)
-            words = [word.replace("{}", _ALLOWED[field.kind]) for word in command]
+            Image.fromarray(image).save(file.name)
+            words = [word.replace("{}", allowed) for word in command]
             done = subprocess.run([*words, file.name], capture_output=True, text=True, check=False)
-        return done.stdout
+        return done.stdout, math.nan
 
     return read
 
@@ -274,15 +291,20 @@ def edits(one: str, other: str) -> int:
     return before[-1]
 
 
-def measured(read: Reader, fields: list[Field], show: bool) -> dict[str, Any]:
-    """Return whole fields right by kind and damage, edits per 100 characters, milliseconds."""
+def measured(make: Callable[[], Reader], fields: list[Field], show: bool) -> dict[str, Any]:
+    """Return whole fields right by kind and damage, edits per 100 characters, time and memory."""
+    memory = peak_memory()
+    read = make()
     right: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    stated: list[tuple[float, bool]] = []
     wrong = 0
     times = []
     for field in fields:
-        start = time.perf_counter()
-        text = "".join(read(field).split())
-        times.append(1000 * (time.perf_counter() - start))
+        start = _cpu_seconds()
+        given, confidence = read(field)
+        times.append(1000 * (_cpu_seconds() - start))
+        text = "".join(given.split())
+        stated.append((confidence, text == field.text))
         wrong += edits(text, field.text)
         for key in ("all", field.kind, field.damage):
             right[key][0] += text == field.text
@@ -291,11 +313,69 @@ def measured(read: Reader, fields: list[Field], show: bool) -> dict[str, Any]:
             print(f"{field.kind} {field.damage} {field.family}: {field.text} read as {text}")
     n = sum(len(field.text) for field in fields)
     figures: dict[str, Any] = {key: f"{good}/{of}" for key, (good, of) in right.items()}
+    figures["wrong %"] = round(100 * wrong / n, 2)
+    figures["CPU ms, mean"] = round(float(np.mean(times)), 2)
+    figures["CPU ms, median"] = round(float(np.median(times)), 2)
+    figures["MiB more"] = peak_memory() - memory
+    if not math.isnan(stated[0][0]):
+        figures["reliability"] = reliability(stated)
+    return figures
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of the programs that it ran."""
+    import resource
+
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has held, in MiB."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def reliability(stated: list[tuple[float, bool]]) -> list[tuple[str, int, float, float]]:
+    """Return, for each range of stated confidences: how many, their mean, and how many right."""
+    rows = []
+    for low, high in pairwise(_RANGES):
+        part = [(sure, good) for sure, good in stated if low <= sure < high]
+        if part:
+            mean, good = np.mean(part, axis=0).round(3).tolist()
+            rows.append((f"{low:g} to {high:g}", len(part), mean, good))
+    return rows
+
+
+def page_of_capitals(font: str, seed: int = 0) -> np.ndarray:
+    """Return a page of twelve lines, 430 capitals and digits at 16 points and 200 dpi."""
+    rng = np.random.default_rng(seed)
+    letters = list(_SERIAL[:-1])
+    words = [["".join(rng.choice(letters, 6)) for _ in range(6)] for _ in range(12)]
+    text = "\n".join(" ".join(line) for line in words)
+    face = ImageFont.truetype(font, 44)
+    picture = Image.new("L", (1400, 1100), 245)
+    ImageDraw.Draw(picture).multiline_text((60, 60), text, fill=30, font=face, spacing=40)
+    return np.asarray(picture)
+
+
+def measured_pages(classifier: str, font: str, n: int) -> dict[str, Any]:
+    """Return the CPU time of a page of capitals, and memory after the first and the last of n."""
+    page = page_of_capitals(font)
+    reader = PageReader(load(classifier))
+    before = peak_memory()
+    n_characters = len(reader.read(page).characters)
+    first = peak_memory()
+    times = []
+    for _ in range(n - 1):
+        start = _cpu_seconds()
+        reader.read(page)
+        times.append(_cpu_seconds() - start)
     return {
-        **figures,
-        "wrong %": round(100 * wrong / n, 2),
-        "ms": round(float(np.median(times)), 2),
-    }
+        "characters": n_characters, "CPU s, median": round(float(np.median(times)), 4),
+        "MiB before": before, "MiB after 1": first, f"MiB after {n}": peak_memory(),
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -305,24 +385,30 @@ def main() -> None:
     parser.add_argument("--per-cell", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="readers to measure")
+    parser.add_argument("--pages", type=int, default=0, help="read a page so many times instead")
     parser.add_argument("--show", action="store_true", help="print the fields that are misread")
     given = parser.parse_args()
+    if given.pages:
+        font = usable_fonts(find_fonts(given.fonts), Fonts().characters)[0]
+        print(measured_pages(given.classifier, str(font.path), given.pages))
+        return
     fields = list(made_fields(given.fonts, given.per_cell, given.seed))
     print(f"{len(fields)} fields, {len({f.family for f in fields})} families")
     readers: dict[str, Callable[[], Reader]] = {
         "visionshare": lambda: our_reader(given.classifier),
         "tesseract": tesseract_reader,
-        "rapidocr": rapid_reader,
+        "rapidocr": lambda: rapid_reader(detects=True),
+        "rapidocr, one line": lambda: rapid_reader(detects=False),
         "gocr": lambda: program_reader("gocr", "-C", "{}"),
-        "ssocr": lambda: program_reader("ssocr", "-d", "-1"),
+        "ssocr": lambda: program_reader("ssocr", "-d", "-1", "-T", "-c", "decimal"),
     }
     for name in given.only or readers:
+        # ssocr reads nothing but displays.
+        given_to = [f for f in fields if name != "ssocr" or f.kind == "segments"]
         try:
-            read = readers[name]()
+            print(name, measured(readers[name], given_to, given.show), flush=True)
         except (ImportError, OSError) as error:
             print(f"{name}: left out ({error})", file=sys.stderr)
-            continue
-        print(name, measured(read, fields, given.show), flush=True)
 
 
 if __name__ == "__main__":

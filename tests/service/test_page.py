@@ -15,6 +15,7 @@ from tests.service.clients import Server
 from visionshare import CompactClassifier, PatchTemplates
 from visionshare.batch import explain_picture
 from visionshare.datasets import load_dataset
+from visionshare.reading.meter_file import read_meter
 
 
 @pytest.fixture(scope="module")
@@ -280,3 +281,36 @@ def test_clearing_and_its_own_rules(browser, address):
     }  # fmt: skip
     said = [e["params"]["entry"]["text"] for e in browser.events if e["method"] == "Log.entryAdded"]
     assert [text for text in said if "Content Security Policy" not in text] == []
+
+
+def test_the_regions_of_a_meter_are_drawn_to_a_file_that_the_reader_takes(
+    browser, address, tmp_path
+):
+    browser.open(address + "regions")
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    left, top = browser.value("(({x, y}) => [x, y])(picture.getBoundingClientRect())")
+    scale = browser.value("picture.getBoundingClientRect().width / picture.width")
+
+    def draw(kind, *points):
+        browser.value(f"kind.value = '{kind}'")
+        browser.draw([(left + x * scale, top + y * scale) for x, y in points])
+
+    browser.value("color.value = 'dark'; rotation.value = 34.5; decimals.value = 1")
+    draw("digit", (100, 60), (150, 130))
+    draw("digit", (210, 130), (160, 60))
+    draw("pointer", (300, 200), (340, 230))
+    # Neither a click, nor a mark alone, is a region.
+    draw("digit", (20, 20), (21, 21))
+    draw("mark", (400, 300), (450, 340))
+    file = tmp_path / "meter.toml"
+    file.write_text(browser.value("document.getElementById('toml').textContent"))
+    meter = read_meter(file)
+    assert (meter.size, meter.rotation, meter.decimals) == ((640, 480), 34.5, 1)
+    # The mouse stands between pixels.
+    drawn = np.array([(100, 60, 50, 70), (160, 60, 50, 70)])
+    assert np.abs(np.array(meter.digits) - drawn).max() <= 2
+    (pointer,) = meter.pointers
+    assert np.hypot(*np.subtract(pointer.center, (300, 200))) <= 2
+    assert abs(pointer.radius - 50) <= 2
+    assert pointer.color == "dark"
+    assert not meter.marks

@@ -198,8 +198,11 @@ def test_refusals_are_typed(app, name):
     assert (answer.headers.get("connection") == "close") == (status in (413, 415))
 
 
-GETS = ("/", "/docs", "/card", "/health", "/metrics", "/openapi.json", "/v2", "/v2/health/live",
-        "/v2/health/ready", "/v2/models/classifier", "/v2/models/classifier/ready")  # fmt: skip
+GETS = (
+    "/", "/docs", "/regions", "/card", "/health", "/metrics", "/openapi.json", "/v2",
+    "/v2/health/live", "/v2/health/ready", "/v2/models/classifier",
+    "/v2/models/classifier/ready",
+)  # fmt: skip
 POSTS = ("/predict", "/explain", "/v2/models/classifier/infer")
 
 

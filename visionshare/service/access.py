@@ -32,7 +32,7 @@ __all__ = [
 T = TypeVar("T")
 
 # Without a token: what says whether the service works, and the page, which asks for the token.
-_OPEN = ("/", "/docs", "/health", "/v2/health/live", "/v2/health/ready")
+_OPEN = ("/", "/docs", "/regions", "/health", "/v2/health/live", "/v2/health/ready")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._-]+)(?::[0-9]{1,5})?")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -79,7 +79,8 @@ def application(
         responses=COMMON,
     )
     app.state.worker = worker
-    page = _page()
+    page = _page("page.html")
+    regions = _page("regions.html")
 
     # Made once for each classifier: as many clients ask for it as like.
     @lru_cache(maxsize=1)
@@ -96,6 +97,11 @@ def application(
     async def start_page() -> Response:
         """Return a page that takes pictures."""
         return page
+
+    @app.get("/regions", response_class=HTMLResponse)
+    async def regions_page() -> Response:
+        """Return a page on which a meter's regions are drawn."""
+        return regions
 
     def at_once(method: str, path: str) -> Response | None:
         """Return what needs no turn: cheap answers, of which clients may want very many."""
@@ -116,9 +122,13 @@ def application(
     return app
 
 
-def _page(text: str | None = None) -> Response:
-    """Return a page that takes what it shows from here alone; that of pictures by default."""
-    text = text or (files("visionshare.service") / "page.html").read_text("utf-8")
+def _page(name: str, values: Mapping[str, Any] | None = None) -> Response:
+    """Return a page, or a template with its values, that takes what it shows from here alone."""
+    text = (files("visionshare.service") / name).read_text("utf-8")
+    if values is not None:
+        from jinja2 import Environment
+
+        text = Environment(autoescape=True, trim_blocks=True).from_string(text).render(values)
     policy = {
         "Content-Security-Policy": page_policy(text),
         "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
@@ -145,11 +155,7 @@ def _add_pages(app: FastAPI, worker: Worker, name: str, shown: Shown) -> None:
 
     @lru_cache(maxsize=1)
     def described() -> Response:
-        from jinja2 import Environment
-
-        text = (files("visionshare.service") / "docs.html.j2").read_text("utf-8")
-        template = Environment(autoescape=True, trim_blocks=True).from_string(text)
-        return _page(template.render(app.openapi()))
+        return _page("docs.html.j2", app.openapi())
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
     async def docs() -> Response:

@@ -36,7 +36,7 @@ _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
 # Other paths are counted together: a client must not make any number of time series.
-_PATHS = {"/", "/predict", "/explain", "/meter", "/health", "/metrics", "/openapi.json"}
+_PATHS = {"/", "/predict", "/explain", "/meter", "/regions", "/health", "/metrics", "/openapi.json"}
 _PREDICTIONS = ("/predict", "/v2/models/{name}/infer")
 # Seconds, at least and at most, until a client is told to try again: one that does so at once, on
 # hundreds of connections, would keep the event loop from answering others.

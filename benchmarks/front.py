@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.peers.names import Name, place_names
-from benchmarks.peers.plot import short
+from benchmarks.peers.plot import label_axis, short
 from scripts.reproduce.results import RESULTS, keep_runs, render, table, write_page
 
 if sys.version_info >= (3, 11):
@@ -177,12 +177,19 @@ def ahead(found: Sequence[Point], cost: str) -> list[tuple[Point, list[Point]]]:
     return beaten
 
 
+def compared_costs(found: Sequence[Point]) -> list[str]:
+    """Return the costs that are known of ours and of others."""
+    ours = {cost for p in found if p.kind == OURS for cost in p.costs}
+    others = {cost for p in found if p.kind != OURS for cost in p.costs}
+    return [cost for cost in COSTS if cost in ours & others]
+
+
 def draw(found: Sequence[Point], file: Path) -> None:
     """Draw error against each cost that at least two points have, as SVG."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    costs = [cost for cost in COSTS if any(cost in p.costs and p.kind != OURS for p in found)]
+    costs = compared_costs(found)
     n_rows = -(-len(costs) // 2)
     figure = Figure(figsize=(11, 4.2 * n_rows + 0.5), layout="constrained")
     axes = figure.subplots(n_rows, 2, sharey=True, squeeze=False).ravel()
@@ -204,17 +211,17 @@ def draw(found: Sequence[Point], file: Path) -> None:
         best = front(found, cost)
         axis.step([p.costs[cost] for p in best], [p.error for p in best], where="post",
                   color="0.6", linewidth=1, zorder=0)  # fmt: skip
-        axis.xaxis.set_major_formatter(short)
+        label_axis(axis.xaxis, short)
         names.append(
             [Name(p.name, p.costs[cost], p.error, (0, 0, 0), p.kind == OURS) for p in best]
         )
-    axes[0].yaxis.set_major_formatter(short)
+    label_axis(axes[0].yaxis, short)
     for axis in axes[::2]:
         axis.set_ylabel("test error, %")
     figure.legend(loc="outside lower center", ncols=3)
     place_names(figure, dict(zip(axes, names, strict=False)))
     # The same figures give the same file.
-    with matplotlib.rc_context({"svg.hashsalt": "front"}):
+    with matplotlib.rc_context({"svg.hashsalt": "front", "svg.fonttype": "none"}):
         figure.savefig(file, metadata={"Date": None})
 
 
@@ -224,7 +231,6 @@ def write(data_set: str, out: Path, results: Path = RESULTS) -> None:
     name = f"front-{data_set}"
     draw(found, out / f"{name}.svg")
     keep_runs(out, name, found)
-    others = {cost for point in found if point.kind != OURS for cost in point.costs}
     write_page(
         out,
         "front",
@@ -232,7 +238,7 @@ def write(data_set: str, out: Path, results: Path = RESULTS) -> None:
         title=_TITLES[data_set],
         name=name,
         note=render("front/cifar10") if data_set == "cifar10" else "",
-        sections="\n\n".join(_section(found, cost) for cost in COSTS if cost in others),
+        sections="\n\n".join(_section(found, cost) for cost in compared_costs(found)),
     )
 
 

@@ -12,7 +12,7 @@ from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.record import Entry
 from scripts.reproduce.results import deviation
 
-__all__ = ["OURS", "TIMED", "Point", "draw", "points"]
+__all__ = ["OURS", "TIMED", "Point", "draw", "label_axis", "points", "short"]
 
 # What the names of ours begin with.
 OURS = "visionshare"
@@ -71,7 +71,7 @@ def points(
     return {group: sorted(found, key=lambda p: p.cost) for group, found in groups.items()}
 
 
-def _label(axis: Any, format_tick: Callable[[float, int], str]) -> None:
+def label_axis(axis: Any, format_tick: Callable[[float, int], str]) -> None:
     """Label a logarithmic axis where numbers begin with few digits: fewer where it is long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -140,12 +140,12 @@ def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
         if high < 1.01 * low:
             # All costs are one: a logarithmic axis would have no length.
             axis.set_xlim(low / 2, 2 * high)
-        _label(axis.xaxis, short)
+        label_axis(axis.xaxis, short)
         lines, labels = axis.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
     axes[0].set_ylabel("error on the test images, %")
     if logarithmic:
-        _label(axes[0].yaxis, short)
+        label_axis(axes[0].yaxis, short)
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=8
     )

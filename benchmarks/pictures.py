@@ -31,7 +31,7 @@ from benchmarks.peers.networks import Network
 from benchmarks.peers.peer import Effort
 from benchmarks.peers.running import NETWORKS, PEERS, Peer, missing
 from benchmarks.picture_sets import KNOWN, SETS, UNSEEN, for_peers, load
-from scripts.reproduce.results import RESULTS, commit, pyplot, render, spread, table, write_page
+from scripts.reproduce.results import RESULTS, commit, pyplot, spread, table, write_page
 from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
@@ -41,12 +41,13 @@ from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe
 from visionshare.recipes.writing import toml_text
 
-__all__ = ["PEER_NAMES", "comparison", "main", "rows"]
+__all__ = ["PEER_NAMES", "comparison", "main"]
 
 OURS = "ImageClassifier"
 PEER_NAMES = ("network", "gradients", "trees")
 Result = dict[str, Any]
 LENET = "LeNet-5 at equal cost"
+WHO = (OURS, LENET, "HOG, Gaussian SVM", "LightGBM")
 # Of what our classifier takes: the LeNet's seconds of training; the others are those of tuning.
 _TRAINING = 0.25
 
@@ -107,50 +108,34 @@ def _deforming(recipe: str | None, train: ImageSet) -> str:
     return toml_text(load_recipe("digits", settings))
 
 
-def rows(results: Mapping[str, Result], name: str) -> list[list[str]]:
-    """Return the rows of the table of a set: classifier, errors in percent, cost, seconds."""
-    found: dict[str, list[Result]] = {}
-    for about, result in results.items():
-        of_set, who, _ = about.split(" | ")
-        if of_set == name:
-            found.setdefault(who, []).append(result)
-    return [
-        [
-            who,
-            spread([100 * run["error"] for run in runs]),
-            "–" if runs[0]["macs"] is None else f"{np.mean([run['macs'] for run in runs]):,.0f}",
-            f"{np.mean([run['seconds'] for run in runs]):.0f}",
-            str(len(runs)),
-        ]
-        for who, runs in found.items()
-    ]
-
-
-def comparison(results: Mapping[str, Result]) -> list[list[str]]:
-    """Return the rows of the first table: set, our mean error, the best peer and its mean error."""
+def comparison(results: Mapping[str, Result], sets: Iterable[str]) -> list[list[str]]:
+    """Return a row for each set: its name, then the mean error of each classifier in percent."""
     found = []
     for name in _sets(results):
-        errors: dict[str, list[float]] = {}
+        if name.split(",")[0] not in sets:
+            continue
+        errors: dict[str, list[float]] = {who: [] for who in WHO}
         for about, result in results.items():
             of_set, who, _ = about.split(" | ")
             if of_set == name:
-                errors.setdefault(who, []).append(100 * result["error"])
-        ours = errors.pop(OURS, None)
-        if ours and errors:
-            best = min(errors, key=lambda who: float(np.mean(errors[who])))
-            found.append([name.split(",")[0], spread(ours), spread(errors[best]), best])
+                errors[who].append(100 * result["error"])
+        cells = [spread(values) if values else "–" for values in errors.values()]
+        found.append([name.split(",")[0], *cells])
     return found
 
 
 def draw(found: Sequence[Sequence[str]], file: Path) -> None:
     """Draw our error and the best peer's of each set, the largest error on top."""
     plot = pyplot()
-    found = sorted(found, key=lambda row: float(row[1].split()[0]))
+    errors = np.array([[_number(cell) for cell in row[1:]] for row in found])
+    order = np.argsort(errors[:, 0], kind="stable")
     figure, axes = plot.subplots(figsize=(8, 0.36 * len(found) + 0.9), layout="constrained")
-    for column, style, color, who in ((2, "s", "#8a6d3b", "best other"), (1, "o", "#1d6fb8", OURS)):
-        errors = [float(row[column].split()[0]) for row in found]
-        axes.plot(errors, range(len(found)), style, color=color, label=who, markersize=8)
-    axes.set_yticks(range(len(found)), [row[0] for row in found])
+    best = np.nanmin(errors[:, 1:], axis=1)
+    for values, style, color, who in (
+        (best, "s", "#8a6d3b", "best other"), (errors[:, 0], "o", "#1d6fb8", OURS)
+    ):  # fmt: skip
+        axes.plot(values[order], range(len(found)), style, color=color, label=who, markersize=8)
+    axes.set_yticks(range(len(found)), [found[i][0] for i in order])
     axes.set_xscale("log")
     axes.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
     axes.minorticks_off()
@@ -161,6 +146,10 @@ def draw(found: Sequence[Sequence[str]], file: Path) -> None:
     plot.close(figure)
 
 
+def _number(cell: str) -> float:
+    return np.nan if cell == "–" else float(cell.split()[0])
+
+
 def _sets(results: Mapping[str, Result]) -> list[str]:
     return list(dict.fromkeys(about.split(" | ")[0] for about in results))
 
@@ -168,20 +157,11 @@ def _sets(results: Mapping[str, Result]) -> list[str]:
 def write(file: Path, out: Path) -> None:
     """Write the page of the results of a file."""
     results = json.loads(file.read_text())
-    header = ["", "test error, %", "multiply-accumulates", "seconds", "seeds"]
-
-    def tables(of: Iterable[str]) -> str:
-        names = [name for name in _sets(results) if name.split(",")[0] in of]
-        parts = [
-            render("own-pictures/set", n=n, figures=table(header, rows(results, n))) for n in names
-        ]
-        return "\n\n".join(parts)
-
-    found = comparison(results)
-    first = table(["data set", "ImageClassifier, %", "best other, %", "which"], found)
-    known, unseen = tables(set(SETS) - set(UNSEEN)), tables(UNSEEN)
-    draw(found, out / "own-pictures.png")
-    write_page(out, "own-pictures", comparison=first, known=known, unseen=unseen)
+    header = ["test error, %", *WHO]
+    known = comparison(results, set(SETS) - set(UNSEEN))
+    unseen = comparison(results, UNSEEN)
+    draw([*known, *unseen], out / "own-pictures.png")
+    write_page(out, "own-pictures", known=table(header, known), unseen=table(header, unseen))
 
 
 def main(given: Sequence[str] | None = None) -> None:

@@ -31,6 +31,8 @@ from visionshare.files.durable import write_text
 
 PAGES = Path(__file__).parent / "pages"
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
+# Of a table: what fits a page.
+_MOST_COLUMNS = 6
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -67,7 +69,9 @@ def pyplot() -> Any:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a Markdown table; numbers are written as they are given."""
+    """Return a Markdown table; one of many columns and few rows has its columns as rows."""
+    if len(header) > _MOST_COLUMNS > len(rows):
+        header, *rows = zip(header, *rows, strict=True)
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)

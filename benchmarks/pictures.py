@@ -130,7 +130,7 @@ def draw(found: Sequence[Sequence[str]], file: Path) -> None:
     errors = np.array([[_number(cell) for cell in row[1:]] for row in found])
     order = np.argsort(errors[:, 0], kind="stable")
     figure, axes = plot.subplots(figsize=(8, 0.36 * len(found) + 0.9), layout="constrained")
-    best = np.nanmin(errors[:, 1:], axis=1)
+    best = np.where(np.isnan(errors), np.inf, errors)[:, 1:].min(axis=1)
     for values, style, color, who in (
         (best, "s", "#8a6d3b", "best other"), (errors[:, 0], "o", "#1d6fb8", OURS)
     ):  # fmt: skip

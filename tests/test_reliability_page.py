@@ -49,7 +49,7 @@ def test_the_page_of_reliability(tmp_path):
     assert "7.5 ms (3 ms)" in text
     assert "| 1,000 and 8,000 |" in text
     assert "| memory before and after 50 requests | 200 and 250 MiB |" in text
-    assert "| idle | 1 / 2 / 7.5 | 1 / 2 / 3 | 1 / 2 / 1 | 1 / 2 / 30 | 1 | 280.0 | 270.0 |" in text
+    assert "| idle | 1 / 2 / 7.5 | 1 / 2 / 3 | 1 / 2 / 1 | 1 / 2 / 30 | 1; 280.0 → 270.0 |" in text
     raw = json.loads((tmp_path / "reliability.json").read_text(encoding="utf-8"))["runs"]
     assert raw["attacks"]["kills"]["faults"] == ["1 train: shard left behind"]
 

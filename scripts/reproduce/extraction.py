@@ -51,7 +51,7 @@ def beside(lines: Sequence[Mapping[str, Any]]) -> str:
     for line in lines:
         if line["cores"] != 1:
             continue
-        words = [line["features"], line["side"], line["library"]]
+        words = [f"{line['features']}, {line['side']}", line["library"]]
         if line["remark"]:
             rows.append([*words, line["remark"], "", "", ""])
             continue
@@ -65,7 +65,7 @@ def beside(lines: Sequence[Mapping[str, Any]]) -> str:
                 "" if is_ours else "other features" if apart is None else f"{apart:.0e}",
             ]
         )  # fmt: skip
-    return table(["features", "pixels", "library", "CPU ms", "ahead", "MB", "difference"], rows)
+    return table(["features, pixels", "library", "CPU ms", "ahead", "MB", "difference"], rows)
 
 
 def clock(lines: Sequence[Mapping[str, Any]]) -> str:

@@ -54,7 +54,6 @@ def row(pipeline: str, runs: Sequence[dict[str, Any]]) -> list[Any]:
         f"{max(r['macs'] for r in runs):,}",
         f"{runs[0]['train_images']:,}",
         ", ".join(seconds),
-        f"{max(r['peak_memory'] for r in runs) / 2**30:.1f}",
     ]
 
 
@@ -83,7 +82,7 @@ def write(options: Any) -> None:
     """Write the page of what is there."""
     original = options.dataset == "mnist"
     header = ["pipeline", "test error, %", "features", "multiply-accumulates"]
-    header += ["training images", "seconds by stage", "peak memory, GiB"]
+    header += ["training images", "seconds by stage"]
     runs = runs_of(options.runs, PIPELINES)
     pipelines = table(header, [row(name, list(found.values())) for name, found in runs.items()])
     figures = {name: one for found in runs.values() for name, one in found.items()}

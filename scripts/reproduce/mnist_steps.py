@@ -288,7 +288,6 @@ def rows(found: Sequence[Figures], without: Sequence[Figures] | None = None) -> 
                 step.text if not lines or step.than else f"and {step.text}",
                 f"{spread(list(own.values()))} ({each})",
                 *(_less(own, others) for others in beside),
-                str(max(one.features for one in runs)),
                 f"{max(one.macs for one in runs):,}",
                 f"{np.mean([sum(one.seconds.values()) for one in runs]):.0f}",
             ]
@@ -368,7 +367,7 @@ def write(options: Any) -> None:
     runs = {"size": size_of(options), "copies": copies}
     keep_runs(options.out, "mnist_steps", {**runs, "plain": plain, "deformed": deformed})
     first = ["step", "test error, %"]
-    last = ["less than the row above", "features", "multiply-accumulates", "seconds"]
+    last = ["less than the row above", "multiply-accumulates", "seconds"]
     with_copies = render(
         "mnist_steps/copies",
         images=f"{max((one.images for one in deformed), default=0):,}",

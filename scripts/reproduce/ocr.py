@@ -289,7 +289,7 @@ def write(
     names = list(readers)
     by_font = [
         [f"{key} points" if isinstance(key, int) else key,
-         *[r for name in names for r in readers[name][key].rates()[:2]]]
+         *[" / ".join(map(str, readers[name][key].rates()[:2])) for name in names]]
         for key in keys
     ]  # fmt: skip
     all_pages = table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names])
@@ -307,7 +307,7 @@ def write(
         n_families=len(families),
         all_pages=all_pages,
         seconds=f"{seconds:.1f}",
-        by_font=table(["", *[f"{m}, {r}" for m in names for r in ("alike", "apart")]], by_font),
+        by_font=table(["alike / apart", *names], by_font),
         photographs=pictures,
     )
 

@@ -313,24 +313,9 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
             sizes = spread([o.features for o in outcomes], 0)
             seconds = spread([o.seconds for o in outcomes], 1)
             choices = ", ".join(o.choice for o in outcomes).strip(", ") or "–"
-            ends = ", ".join(o.ended for o in outcomes)
-            counts = [len(o.errors) - 1 for o in outcomes]
-            rounds = ", ".join(map(str, counts)) if any(counts) else "–"
-            residuals = ", ".join(f"{o.residual:.0e}" for o in outcomes if o.residual == o.residual)
-            rows.append(
-                [name, machine, errors, sizes, rounds, ends, residuals or "–", seconds, choices]
-            )
-    header = [
-        "data",
-        "machine",
-        "test error",
-        "features",
-        "rounds",
-        "each split's end",
-        "residual / λ",
-        "s",
-        "chosen in each split",
-    ]
+            ends = ", ".join(dict.fromkeys(o.ended for o in outcomes))
+            rows.append([f"{name}: {machine}", errors, sizes, ends, seconds, choices])
+    header = ["data: machine", "test error", "features", "end", "s", "chosen in each split"]
     raw = {" | ".join(key): [_plain(o) for o in runs] for key, runs in measured.items()}
     keep_runs(options.out, "regression_boosting", raw)
     write_page(

@@ -86,9 +86,10 @@ def attacks(found: dict[str, Any]) -> str:
     for row in found["attacks"]:
         times = [" / ".join(f"{row[k][v]:g}" for v in ("median", "high", "most")) for k in keys]
         failed = row["health"]["failed"] + row["predict"]["failed"]
-        rows.append([row["attack"], *times, failed, row["peak"], row["resident"]])
+        memory = f"{row['peak']} → {row['resident']}"
+        rows.append([row["attack"], *times, f"{failed}; {memory}"])
     header = ["attack", "`/health`", "the echo's `/health`", "lateness of a sleeping loop"]
-    return table([*header, "`/predict`", "failed", "peak, MiB", "after, MiB"], rows)
+    return table([*header, "`/predict`", "failed; MiB, peak → after"], rows)
 
 
 def speed(found: dict[str, Any]) -> str:

@@ -67,7 +67,7 @@ def rows(compared: Compared) -> list[list[Any]]:
     ):
         ratio = np.array(ratios)
         table_rows.append([
-            compared.criterion, fraction, keep,
+            f"{compared.criterion}, {fraction}", keep,
             f"{100 * np.mean(ratio == 1):.0f} %", f"{100 * np.mean(ratio >= 1 - CLOSE):.0f} %",
             f"{ratio.min():.3f}", f"{sum(seconds[first:]) / whole:.3f}",
         ])  # fmt: skip
@@ -95,7 +95,7 @@ def main() -> None:
         )
         measured += rows(compared)
         raw[criterion] = {"seconds": compared.seconds, "ratios of scores": compared.ratios}
-        header = ["criterion", "fraction that screens", "verified", "the same feature"]
+        header = ["criterion, fraction that screens", "verified", "the same feature"]
         header += [f"within {CLOSE:.0%} of its score", "worst score, ratio", "time, ratio"]
         keep_runs(options.out, "screening", {"settings": SETTINGS, **raw})
         write_page(

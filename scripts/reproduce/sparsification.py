@@ -37,6 +37,8 @@ from visionshare.learners.sparsification import features_needed, sparsify
 from visionshare.machine.resources import thread_limit
 
 KEPT = (1, 2, 5, 10, 20, 50, 100, 200)
+# Of these, the ones with a column on the page.
+SHOWN = (1, 5, 20, 100, 200)
 LOSSES = ("hinge", "logistic", "absolute")
 EPS = (0.5, 2.0)
 ROUNDS = 300
@@ -283,9 +285,9 @@ def draw(results: dict[str, tuple[Measured, Problem]], path: Path) -> None:
 def rows_of(measured: Measured, part: str, digits: int) -> list[list[Any]]:
     """Return a table's rows: a procedure a row, features by column."""
     whole = spread([getattr(p, part) for p in measured[FULL, 0]], digits)
-    rows: list[list[Any]] = [[FULL, *([whole] + [""] * (len(KEPT) - 1))]]
+    rows: list[list[Any]] = [[FULL, *([whole] + [""] * (len(SHOWN) - 1))]]
     for method in METHODS:
-        values = [measured.get((method, n), []) for n in KEPT]
+        values = [measured.get((method, n), []) for n in SHOWN]
         cells = [spread([getattr(p, part) for p in v], digits) if v else "–" for v in values]
         rows.append([method, *cells])
     return rows
@@ -323,7 +325,7 @@ def described(name: str, measured: Measured, problem: Problem) -> str:
 
 
 def _header() -> list[str]:
-    return ["procedure", *map(str, KEPT)]
+    return ["procedure", *map(str, SHOWN)]
 
 
 DESCRIPTIONS = {

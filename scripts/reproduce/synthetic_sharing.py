@@ -206,7 +206,9 @@ def draw(ones: list[dict[str, Any]], twos: list[dict[str, Any]], path: Path) -> 
 
 def as_table(rows: list[dict[str, Any]]) -> str:
     """Return rows of the same keys as a table."""
-    return table(list(rows[0]), [list(row.values()) for row in rows])
+    k, log, *others = rows[0]
+    cells = [[f"{row[k]} ({row[log]})", *(row[name] for name in others)] for row in rows]
+    return table([f"{k} ({log})", *others], cells)
 
 
 def write(options: Any, ones: list[dict[str, Any]], twos: list[dict[str, Any]]) -> None:

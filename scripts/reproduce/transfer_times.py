@@ -142,11 +142,10 @@ def times(quick: bool) -> dict[str, Any]:
 
 def table_of_steps(found: Sequence[Steps]) -> str:
     """Return a row a problem, in microseconds."""
-    header = ["examples", "candidates", "product Zᵀv, µs", "exact step, µs", "step over 59, µs"]
+    header = ["examples × candidates", "product Zᵀv, µs", "exact step, µs", "step over 59, µs"]
     rows = [
         [
-            one.examples,
-            f"{one.candidates:,}",
+            f"{one.examples} × {one.candidates:,}",
             *(f"{1e6 * s:.1f}" for s in (one.product, one.exact, one.drawn)),
             f"{one.exact / one.product:.2f}",
             f"{1e6 * one.whole:.1f}",

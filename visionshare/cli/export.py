@@ -66,6 +66,10 @@ def export(
             "checks; later ones of the same layers fit too.",
         ),
     ] = False,
+    meter: Annotated[
+        Path | None,
+        typer.Option(metavar="METER", help="Add C that reads the meter of this TOML file."),
+    ] = None,
     labels: Annotated[
         str,
         typer.Option(
@@ -87,6 +91,8 @@ def export(
 
     Example: visionshare export CLASSIFIER --to npm --out digits-npm
 
+    Example: visionshare export reader --meter meter.toml --out meter-c
+
     `visionshare measure` shows the cost of an export, and how many labels it changes.
     """
     from visionshare.codegen.c_text import check_identifier
@@ -99,6 +105,8 @@ def export(
         raise InputError("--preparation", "set", "C or a package")
     if blob and to != "c":
         raise InputError("--blob", "set", "--to c")
+    if meter is not None and to != "c":
+        raise InputError("--meter", str(meter), "--to c")
     if labels not in ("classes", "indices"):
         raise InputError("--labels", labels, choices(labels, ("classes", "indices")))
     if labels != "classes" and to != "onnx":
@@ -118,6 +126,10 @@ def export(
         with nullcontext() if preparation else suppress(InputError):
             if preparation or to != "c":
                 program = _with_preparation(model, program)
+        if meter is not None:
+            from visionshare.export.c.meter import with_meter
+
+            program = with_meter(model, program, meter)
         if to == "c":
             written = write_program(program, out, "--out")
         else:

@@ -346,21 +346,23 @@ def _cut_digits(piece: Piece, cut_above: bool, height: int) -> np.ndarray:
 def _drawn_digits(height: int) -> list[list[np.ndarray]]:
     """Return the ten digits of a height in some fonts, light on black."""
     import cv2
+
+    def resized(glyph: np.ndarray) -> np.ndarray:
+        width = max(2, round(glyph.shape[1] * height / glyph.shape[0]))
+        return np.pad(cv2.resize(glyph, (width, height)), ((0, 0), (3, 3)))
+
+    return [[resized(glyph) for glyph in font] for font in drawn_digits()]
+
+
+def drawn_digits() -> list[list[np.ndarray]]:
+    """Return the ten digits of 64 points in some fonts, light on black."""
     from PIL import ImageFont
 
     fonts = [path for path in matplotlib_fonts() if path.name in _FONTS]
-    drawn = []
-    for path in fonts:
-        face = ImageFont.truetype(str(path), 64)
-        glyphs = [255 - draw_character(face, digit, margin=0) for digit in "0123456789"]
-        scales = [height / glyph.shape[0] for glyph in glyphs]
-        drawn.append(
-            [
-                np.pad(cv2.resize(g, (max(2, round(g.shape[1] * s)), height)), ((0, 0), (3, 3)))
-                for g, s in zip(glyphs, scales, strict=True)
-            ]
-        )
-    return drawn
+    faces = [ImageFont.truetype(str(path), 64) for path in fonts]
+    return [
+        [255 - draw_character(face, digit, margin=0) for digit in "0123456789"] for face in faces
+    ]
 
 
 def _pointer_at(picture: np.ndarray, pointer: Pointer) -> tuple[float, float]:

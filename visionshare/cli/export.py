@@ -1,4 +1,4 @@
-"""The command that writes a classifier as C, as an ONNX model, or as a package."""
+"""The command that writes a classifier as C, as a model for ONNX or LiteRT, or as a package."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ _N_SELFTEST = 4
 def export(
     classifier: Classifier,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER|FILE", help="Folder to write to; or a file *.onnx.")
+        Path,
+        typer.Option(
+            metavar="FOLDER|FILE", help="Folder to write to; or a file *.onnx or *.tflite."
+        ),
     ],
     to: Annotated[
         str,
         typer.Option(
             metavar="KIND",
-            help="c, onnx; or a package with a self-test: arduino, platformio, zephyr, esp-idf, "
-            "micropython or npm.",
+            help="c, onnx, tflite; or a package with a self-test: arduino, platformio, zephyr, "
+            "esp-idf, micropython or npm.",
             autocompletion=completes("forms", paths=False),
         ),
     ] = "c",
@@ -83,7 +86,7 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a classifier as C99, as an ONNX model, or as a package.
+    """Write a classifier as C99, as a model for ONNX or TensorFlow Lite, or as a package.
 
     Example: visionshare export out/digits/classifier.safetensors --out digits-c
 
@@ -96,12 +99,13 @@ def export(
     `visionshare measure` shows the cost of an export, and how many labels it changes.
     """
     from visionshare.codegen.c_text import check_identifier
-    from visionshare.export import write_onnx, write_program
+    from visionshare.export import write_model, write_program
     from visionshare.export.packages import PACKAGES, package, write_package
 
-    if to not in ("c", "onnx", *PACKAGES):
-        raise InputError("--to", to, choices(to, ("c", "onnx", *PACKAGES)))
-    if preparation and to == "onnx":
+    kinds = ("c", "onnx", "tflite", *PACKAGES)
+    if to not in kinds:
+        raise InputError("--to", to, choices(to, kinds))
+    if preparation and to in ("onnx", "tflite"):
         raise InputError("--preparation", "set", "C or a package")
     if blob and to != "c":
         raise InputError("--blob", "set", "--to c")
@@ -113,13 +117,13 @@ def export(
         raise InputError("--labels", labels, "--to onnx")
     if opset is not None and to != "onnx":
         raise InputError("--opset", opset, "--to onnx")
-    form.check(to == "onnx")
+    form.check(to)
     check_identifier("--identifier-prefix", identifier_prefix)
     model = form.load(classifier)
-    if to == "onnx":
-        written = [
-            write_onnx(form.onnx_program(model, identifier_prefix, labels, opset), out, "--out")
-        ]
+    if to in ("onnx", "tflite"):
+        more: dict[str, Any] = {} if opset is None else {"opset": opset}
+        made = form.model_program(model, to, identifier_prefix, labels=labels, **more)
+        written = [write_model(made, out, "--out")]
     else:
         model, program = form.c_program(model, identifier_prefix, probabilities, blob)
         # Packages have it wherever it is possible.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.classifier import CompactClassifier
-    from visionshare.export import CProgram, OnnxProgram
+    from visionshare.export import CProgram, OnnxProgram, TfliteProgram
 
 _QUANTIZE = ("auto", "none", "int16", "int8", "int4")
 # Random images where a classifier takes no pictures.
@@ -63,15 +63,16 @@ class Form:
         ),
     ] = False
 
-    def check(self, to_onnx: bool) -> None:
+    def check(self, to: str) -> None:
         """Check that the options go together, before a file is read."""
+        as_model = to in ("onnx", "tflite")
         if self.quantize not in _QUANTIZE:
             raise InputError("--quantize", self.quantize, choices(self.quantize, _QUANTIZE))
-        if to_onnx and self.quantize == "int16":
-            raise InputError("--quantize", self.quantize, "'none', 'int8' or 'int4' with ONNX")
-        if to_onnx and self.early_exit:
-            raise InputError("--early-exit", "set", "C; for ONNX, --rounds")
-        needs_examples = self.quantize == "int4" or (to_onnx and self.quantize == "int8")
+        if as_model and self.quantize == "int16":
+            raise InputError("--quantize", self.quantize, f"'none', 'int8' or 'int4' with {to}")
+        if as_model and self.early_exit:
+            raise InputError("--early-exit", "set", f"C; for {to}, --rounds")
+        needs_examples = self.quantize == "int4" or (as_model and self.quantize == "int8")
         if needs_examples and self.calibrate is None:
             accepted = f"training images, with --quantize {self.quantize}"
             raise InputError("--calibrate", None, accepted)
@@ -129,27 +130,22 @@ class Form:
             program = rounded if rounded.score == "int32" else program
         return classifier, program
 
-    def onnx_program(
-        self,
-        classifier: CompactClassifier,
-        name: str = "classifier",
-        labels: str = "classes",
-        opset: int | None = None,
-    ) -> OnnxProgram:
-        """Return the ONNX model, in integers where examples are given."""
-        from visionshare.export import onnx_program
-        from visionshare.export.onnx.model import OPSET
-
-        opset = OPSET if opset is None else opset
+    def model_program(
+        self, classifier: CompactClassifier, to: str, name: str = "classifier", **options: Any
+    ) -> OnnxProgram | TfliteProgram:
+        """Return the model for ONNX or TensorFlow Lite, in integers where examples are given."""
+        from visionshare.export import onnx_program, tflite_program
 
         examples = self._examples(classifier)
-        if examples is None:
-            return onnx_program(classifier, name, self.pixel, labels, opset)
-        integers = self._in_integers(classifier, examples)
-        if integers is None:
-            accepted = "nothing: the features of this classifier have no integers in ONNX"
-            raise InputError("--calibrate", type(classifier.family).name, accepted)
-        return onnx_program(integers, name, self.pixel, labels, opset)
+        if examples is not None:
+            integers = self._in_integers(classifier, examples)
+            if integers is None:
+                accepted = f"nothing: the features of this classifier have no integers in {to}"
+                raise InputError("--calibrate", type(classifier.family).name, accepted)
+            classifier = integers
+        if to == "tflite":
+            return tflite_program(classifier, name, self.pixel)
+        return onnx_program(classifier, name, self.pixel, **options)
 
     def _examples(self, classifier: CompactClassifier) -> np.ndarray | None:
         from visionshare.cli.images import labeled_images

@@ -82,11 +82,11 @@ def _names(kind: str) -> list[str]:
     if kind == "targets":
         from visionshare.export.targets.table import TARGETS
 
-        return ["c", "onnx", *TARGETS]
+        return ["c", "onnx", "tflite", *TARGETS]
     if kind == "forms":
         from visionshare.export.packages import PACKAGES
 
-        return ["c", "onnx", *PACKAGES]
+        return ["c", "onnx", "tflite", *PACKAGES]
     return sorted(bundled(_BUNDLED[kind]))
 
 

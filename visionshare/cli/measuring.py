@@ -105,7 +105,7 @@ def measure(
         str,
         typer.Option(
             metavar="NAME",
-            help="c, compiled here; onnx, in onnxruntime; or an emulated core: cortex-m0plus, "
+            help="c, compiled here; onnx or tflite, run here; or an emulated core: cortex-m0plus, "
             "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, avr, atmega2560 or wasm.",
             autocompletion=completes("targets", paths=False),
         ),
@@ -127,7 +127,7 @@ def measure(
     """
     from visionshare.export.targets import TARGETS
 
-    known = ("c", "onnx", *TARGETS)
+    known = ("c", "onnx", "tflite", *TARGETS)
     if target not in known:
         raise InputError("--target", target, choices(target, known))
     if core.count < 1:
@@ -140,10 +140,10 @@ def measure(
             if value != getattr(CoreOptions, name):
                 option = "--" + name.replace("_", "-")
                 raise InputError(option, value, "nothing without a core in --target")
-    form.check(target == "onnx")
+    form.check(target)
     model = form.load(classifier)
-    if target == "onnx":
-        figures = _in_onnx(model, form, images)
+    if target in ("onnx", "tflite"):
+        figures = _as_model(model, form, images, target)
     elif target == "c":
         figures = _in_c(model, form, images)
     else:
@@ -153,14 +153,21 @@ def measure(
         limits.check(figures)
 
 
-def _in_onnx(model: CompactClassifier, form: Form, source: str | None) -> dict[str, Any]:
-    """Return figures of the ONNX model, run here."""
-    from visionshare.export import run_onnx
+def _as_model(
+    model: CompactClassifier, form: Form, source: str | None, target: str
+) -> dict[str, Any]:
+    """Return figures of the model for onnxruntime or LiteRT, run here."""
+    from visionshare.export import OnnxProgram, run_onnx, run_tflite
 
-    program = form.onnx_program(model)
+    program = form.model_program(model, target)
+    figures = {"target": target, "bytes": len(program.content)}
     images, truth = sample_images(model, program.pixel, source, form.data)
-    labels = run_onnx(program, images).labels
-    figures = {"target": "onnx", "bytes": len(program.content), "opset": program.opset}
+    if isinstance(program, OnnxProgram):
+        figures["opset"] = program.opset
+        labels = run_onnx(program, images).labels
+    else:
+        unit = 255 if program.pixel == "float32" else 1
+        labels = model.classes_[run_tflite(program, images * unit)[0].argmax(axis=1)]
     return figures | _compared(model, images, truth, labels)
 
 

@@ -1,4 +1,4 @@
-"""From a fitted ImageClassifier to C, ONNX or a recipe."""
+"""From a fitted ImageClassifier to C, ONNX, TensorFlow Lite or a recipe."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from visionshare.recipes.writing import toml_text
 
 __all__ = ["exported", "written_recipe"]
 
-_FORMATS = ("c", "onnx")
+_FORMATS = ("c", "onnx", "tflite")
 
 
 def exported(
     model: CompactClassifier, path: Path, format: str, calibrate: Any, n_jobs: int
 ) -> list[Path]:
-    """Write a classifier as C or ONNX, in integers where images calibrate; return the files."""
-    from visionshare.export import c_program, onnx_program, write_onnx, write_program
+    """Write a classifier, in integers where images calibrate; return the files."""
+    from visionshare.export import (
+        c_program,
+        onnx_program,
+        tflite_program,
+        write_model,
+        write_program,
+    )
 
     if format not in _FORMATS:
         raise InputError("format", format, " or ".join(map(repr, _FORMATS)))
@@ -30,7 +36,8 @@ def exported(
         model, options = _in_integers(model, calibrate, format, n_jobs)
     if format == "c":
         return write_program(c_program(model, **options), path, "path")
-    return [write_onnx(onnx_program(model), path, "path")]
+    program = onnx_program(model) if format == "onnx" else tflite_program(model)
+    return [write_model(program, path, "path")]
 
 
 def _in_integers(

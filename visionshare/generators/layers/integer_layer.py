@@ -15,6 +15,7 @@ from visionshare.generators.layers.layer import Fitted, LayerCode
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.codegen.tflite_graph import Tensor, TfliteGraph
 
 # Sums have 32 bits; larger shifts leave nothing of them.
 _LARGEST_SUM = 2**31 - 1
@@ -63,6 +64,16 @@ class IntegerLayer(Fitted):
         """Return the name of the layer's bytes in a graph, as floats."""
         name: str = self._module("onnx").emit_integers(self, images, graph)
         return name
+
+    def to_tflite(self, images: Tensor, graph: TfliteGraph) -> Tensor:
+        """Return the layer's bytes in a graph of TensorFlow Lite."""
+        try:
+            module = self._module("tflite")
+        except ModuleNotFoundError:
+            accepted = "layers that int8 of TensorFlow Lite computes exactly"
+            raise InputError("layers", self.kind, accepted) from None
+        found: Tensor = module.emit(self, images, graph)
+        return found
 
 
 class WeightedIntegerLayer(IntegerLayer):

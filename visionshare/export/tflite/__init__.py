@@ -1,0 +1,1 @@
+"""Classifiers as TensorFlow Lite files, and what runs them here."""

@@ -107,7 +107,7 @@ def test_onnx_has_the_same_integers(layered, tmp_path, capsys):
         (["--to", "onnx", "--quantize", "int8"], "--calibrate: got None"),
         (["--to", "onnx", "--quantize", "int16"], "--quantize: got 'int16'"),
         (["--quantize", "int16", "--calibrate", "digits"], "--calibrate: got 'digits'"),
-        (["--to", "onnx", "--calibrate", "digits"], "have no integers in ONNX"),
+        (["--to", "onnx", "--calibrate", "digits"], "have no integers in onnx"),
     ],
 )
 def test_options_that_do_not_go_together(options, said, trained, tmp_path, capsys):

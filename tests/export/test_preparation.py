@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from visionshare import CompactClassifier, Pixels
+from benchmarks.edge.frames import KINDS, counts, made_frame, made_frames
+from visionshare import CompactClassifier, Pixels, load
 from visionshare.cli.main import main
-from visionshare.datasets import Preprocessing
+from visionshare.datasets import Preprocessing, load_dataset
 from visionshare.datasets.frames import FRAMES, gray_of_frame
 from visionshare.errors import ExportError, InputError
 from visionshare.export import c_program
-from visionshare.export.c.preparation import CELLS, with_preparation
+from visionshare.export.c.preparation import CELLS, whole_preprocessing, with_preparation
 from visionshare.export.preparation import (
     CompiledPreparation,
     check_preparation,
@@ -33,6 +34,8 @@ STEPS = {
     "threshold": {"polarity": "automatic", "crop": True, "threshold": 0.7, "fit": "box"},
     "mass": {"polarity": "automatic", "fit": "box", "center": "mass"},
     "all": {"polarity": "automatic", **ALL},
+    "located": {"polarity": "automatic", **ALL, "crop": "located"},
+    "located as it is": {"polarity": "dark_on_light", "crop": "located"},
     "all of dark": {"polarity": "dark_on_light", **ALL, "margin": 0.2},
 }
 FRAME = np.zeros((20, 30), np.uint8)
@@ -65,6 +68,43 @@ def test_every_step_gives_the_same_bytes(name):
         part = frame[top:, left * FRAMES[kind] : (left + width) * FRAMES[kind]]
         expected = model.preprocessing.apply(gray_of_frame(part, kind, CELLS), (13, 11))
         assert_array_equal(prepare(frame, kind, (top, left, height, width)), expected)
+
+
+@pytest.mark.parametrize("name", ["located", "located as it is"])
+def test_what_is_located_is_the_same(name):
+    model = _model(STEPS[name])
+    prepare = CompiledPreparation(model, _program(model))
+    rng = np.random.default_rng(0)
+    digits = load_dataset("digits", "test").images
+    frames = [made_frame(digits[k], KINDS[k % len(KINDS)], rng) for k in range(2 * len(KINDS))]
+    # Too many runs of ink; nothing at all; rings in each other.
+    frames.append(rng.choice([0, 255], (240, 320)).astype(np.uint8))
+    frames.append(np.full((240, 320), 7, np.uint8))
+    y, x = np.mgrid[:240, :320]
+    frames.append(np.where(np.hypot(y - 120, x - 160) % 40 < 20, 30, 220).astype(np.uint8))
+    found = 0
+    for frame in frames:
+        expected = model.preprocessing.apply(gray_of_frame(frame, "gray", CELLS), (13, 11))
+        assert_array_equal(prepare(frame, "gray", (0, 0, 240, 320)), expected)
+        found += expected.any()
+    assert 8 <= found <= 11
+
+
+def test_specks_and_shadows_do_not_ruin_an_answer():
+    model = load("mnist-10k")
+    digits = load_dataset("digits", "test")
+    # 8x8 pixels: only those that are read without a camera too.
+    steps = whole_preprocessing(model)
+    rasters = np.stack(
+        [steps.apply(np.pad(d.repeat(4, 0).repeat(4, 1), 4), (28, 28)) for d in digits.images]
+    )
+    read = np.flatnonzero(model.predict(rasters).astype(int) == digits.labels)
+    frames = list(made_frames(digits.images[read], digits.labels[read], 0, 40))
+    before = counts(model, frames, located=False)["all"]
+    after = counts(model, frames, located=True)
+    assert after["all"]["wrong"] <= 1 < before["wrong"]
+    assert after["empty"]["refused"] == 8
+    assert after["all"]["right"] >= 20
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (28, 28), (5, 40, 1), (200, 160)])

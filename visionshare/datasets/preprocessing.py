@@ -40,7 +40,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "ground": ("ink", "black", "white"),
     "arithmetic": ("float", "whole"),
     "contrast": (True, False),
-    "crop": (True, False),
+    "crop": (True, False, "located"),
 }
 _MAX_SIDE = 4096
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from visionshare.datasets import locating
 from visionshare.datasets.canvas import border_of, box_of, to_gray
 from visionshare.datasets.placement import Box
 
@@ -20,7 +21,7 @@ class WholeSteps(NamedTuple):
 
     polarity: str
     contrast: bool
-    crop: bool
+    crop: bool | str
     threshold: int
     fit: str
     margin: int
@@ -36,22 +37,30 @@ def prepared(
     picture: np.ndarray, size: tuple[int, int] | None, steps: WholeSteps
 ) -> tuple[np.ndarray, Box, Box]:
     """Return the raster of a picture, which part it shows, and where that lies in the raster."""
-    values, (top, bottom, left, right) = _values_and_part(to_gray(picture), steps)
+    gray = to_gray(picture)
+    values, (top, bottom, left, right), near, ground = _values_and_part(gray, steps)
     part = values[picture[top:bottom, left:right]]
+    if near is not None:
+        # Ink of others in the box is left out.
+        part[~near[top:bottom, left:right]] = ground
     if size is None:
         return part, (top, bottom, left, right), (0, bottom - top, 0, right - left)
     raster, place = _fitted(part, size, steps)
     return raster, (top, bottom, left, right), place
 
 
-def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, Box]:
-    """Return what becomes of each value from 0 to 255, and the part that is kept."""
+def _values_and_part(
+    gray: np.ndarray, steps: WholeSteps
+) -> tuple[np.ndarray, Box, np.ndarray | None, int]:
+    """Return what becomes of each value, the part that is kept, which of it, and the ground."""
     values = np.arange(256)
     part = (0, gray.shape[0], 0, gray.shape[1])
+    near = None
+    ground = 0
     if steps.polarity == "as_is":
-        return values.astype(np.uint8), part
-    # Twice the paper: a median lies between two values.
-    border = np.sort(border_of(gray))
+        return values.astype(np.uint8), part, near, ground
+    # Twice the paper: a median lies between two values. What touches the border may be a shadow.
+    border = np.sort(gray.ravel() if steps.crop == "located" else border_of(gray))
     n = len(border)
     paper = int(border[(n - 1) // 2]) + int(border[n // 2])
     low = int(gray.min())
@@ -63,19 +72,25 @@ def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, B
         values = 255 - values
         paper = 510 - paper
         high = 255 - low
+    if steps.crop == "located":
+        found = locating.find(values[gray], paper, high, steps.threshold)
+        if found is None:
+            return np.zeros(256, np.uint8), part, near, ground
+        part, near, paper, high = found
+        ground = 0 if steps.contrast else paper // 2
     span = 2 * high - paper
     if span <= 0:
         # Nothing but paper.
         values = np.zeros_like(values) if steps.contrast else values
     else:
-        if steps.crop:
+        if steps.crop is True:
             above = ((2 * values - paper) << THRESHOLD_BITS) > steps.threshold * span
             part = box_of((above | (values == high))[gray])
         if steps.contrast:
             stretched = (2 * values - paper) * 255
             # To the nearest, halves up.
             values = np.clip((2 * stretched + span) // (2 * span), 0, 255)
-    return values.astype(np.uint8), part
+    return values.astype(np.uint8), part, near, ground
 
 
 def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple[np.ndarray, Box]:

@@ -56,14 +56,15 @@ class CompiledPreparation:
         width = stride // FRAMES[kind]
         seen = _Frame(frame.ctypes.data, height, width, stride, list(FRAMES).index(kind))
         work = np.empty(PREPARATION_BYTES, np.uint8)
-        image = np.empty(self._shape, np.uint8)
+        image = np.full(self._shape, 255, np.uint8)
         done = self._prepare(
             ctypes.byref(seen),
             ctypes.byref(_Rectangle(*part)),
             ctypes.c_void_p(work.ctypes.data),
             ctypes.c_void_p(image.ctypes.data),
         )
-        if not done:
+        # Nothing was found in a part that is one: the image is black.
+        if not done and image.any():
             raise InputError("part", part, f"a part of a frame of {height}×{width} pixels")
         return image
 

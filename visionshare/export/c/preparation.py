@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_writer import aligned
 from visionshare.codegen.templates import render_file
+from visionshare.datasets import locating
 from visionshare.datasets.frames import MOST_COLUMNS
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.whole_preparation import THRESHOLD_BITS
@@ -21,8 +24,10 @@ _LARGEST_RASTER = 1024
 _FOLDER = Path(__file__).parent
 #: Pixels of a part that are kept as they are; a larger part becomes smaller first.
 CELLS = 9216
-#: Bytes of the memory that a call writes to: sums, sizes, and cells.
-PREPARATION_BYTES = aligned(4 * MOST_COLUMNS + 11 + CELLS, 4)
+#: Chance of the best class against the second one, below which an answer is unsure.
+LEAST_SURE = 0.95
+#: Bytes of the memory that a call writes to: runs or sums, sizes, and cells.
+PREPARATION_BYTES = aligned(max(4 * MOST_COLUMNS, 8 * locating.MOST_RUNS + 2) + 11 + CELLS, 4)
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:
@@ -41,13 +46,22 @@ def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgr
 
 
 def whole_preprocessing(classifier: CompactClassifier) -> Preprocessing:
-    """Return a classifier's preprocessing in whole numbers, as a small core computes it."""
-    # Single values differ from those of floats, by rounding.
+    """Return a classifier's preprocessing in whole numbers, as a small core computes it.
+
+    Single values differ from those of floats, by rounding; there, what is cut out is also located.
+    """
     preprocessing = classifier.preprocessing
     if preprocessing.fit == "character":
         accepted = "another fit: ink by a local threshold needs the whole picture in memory"
         raise InputError("preprocessing.fit", preprocessing.fit, accepted)
-    return replace(preprocessing, arithmetic="whole")
+    located = preprocessing.crop and preprocessing.arithmetic == "float"
+    crop = "located" if located else preprocessing.crop
+    return replace(preprocessing, crop=crop, arithmetic="whole")
+
+
+def least_margin(classifier: CompactClassifier) -> float:
+    """Return how far the best score of a sure answer is ahead of the second, by the temperature."""
+    return float(classifier.temperature * np.log(LEAST_SURE / (1 - LEAST_SURE)))
 
 
 def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
@@ -67,10 +81,15 @@ def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
     # Twice the moment of a white image, and as much again for its middle.
     largest = 255 * height * width * max(height, width) * 2
     ink = steps.polarity != "as_is"
+    margin = least_margin(classifier) / program.score_scale
     return {
         "version": __version__, "prefix": program.name, "macro": program.name.upper(),
         "steps": steps, "ink": ink, "threshold_one": 1 << THRESHOLD_BITS,
         "rows": height - 2 * steps.margin, "cols": width - 2 * steps.margin,
+        "least_margin": margin if program.score == "float32" else int(np.ceil(margin)),
+        "located": steps.crop == "located", "added": locating.ADDED, "runs": locating.MOST_RUNS,
+        "reach": locating.REACH, "smallest": locating.SMALLEST, "least_area": locating.LEAST_AREA,
+        "least_contrast": locating.LEAST_CONTRAST,
         "moment": "int32_t" if largest < 2**31 else "int64_t", "largest": LARGEST_FRAME,
         "cells": CELLS, "most_columns": MOST_COLUMNS,
         "texts": preprocessing.describe(classifier.picture_mode),

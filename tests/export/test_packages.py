@@ -86,6 +86,7 @@ mp_int_t mp_obj_get_int(mp_obj_t object);
 mp_obj_t mp_obj_new_bytes(const void *values, size_t length);
 void mp_get_buffer_raise(mp_obj_t object, mp_buffer_info_t *buffer, int flags);
 void mp_raise_ValueError(const char *message);
+extern const mp_obj_t mp_const_none;
 mp_obj_t mp_obj_new_int(int value);
 mp_obj_t mp_obj_new_str(const char *text, size_t length);
 mp_obj_t mp_obj_new_tuple(size_t length, const mp_obj_t *values);

@@ -60,8 +60,10 @@ class Preprocessing:
         nothing and knows nothing of ink.
     contrast : bool, default False
         Paper, the median of the border, becomes 0, and the lightest ink 255.
-    crop : bool, default False
-        Cut to the smallest box that holds all ink.
+    crop : bool or "located", default False
+        Cut to the smallest box that holds all ink; or, in whole numbers, to that of the largest
+        connected ink that touches no border and of what belongs to it. Specks, shadows and edges
+        are left out, and a picture that shows nothing else becomes black.
     threshold : float, default 0.3
         Ink is lighter than this fraction of the way from paper to the lightest value.
     fit : {"resize", "center", "box", "character"}, default "resize"
@@ -109,7 +111,7 @@ class Preprocessing:
 
     polarity: str = "as_is"
     contrast: bool = False
-    crop: bool = False
+    crop: bool | str = False
     threshold: float = 0.3
     fit: str = "resize"
     margin: int | float = 0
@@ -140,6 +142,8 @@ class Preprocessing:
                 raise InputError(name, True, "False where fit is 'character', which does it")
         if self.polarity == "as_is" and self.fit == "character":
             raise InputError("fit", self.fit, "another fit where polarity is 'as_is'")
+        if self.crop == "located" and self.arithmetic != "whole":
+            raise InputError("crop", self.crop, "True or False unless arithmetic is 'whole'")
         if self.arithmetic == "whole" and self.fit == "character":
             raise InputError("fit", self.fit, "another fit where arithmetic is 'whole'")
         if self.fit not in ("box", "character"):
@@ -196,8 +200,9 @@ class Preprocessing:
         if self.contrast:
             texts.append("stretched in contrast: paper becomes 0, the lightest ink 255")
         if self.crop:
+            what = "its ink" if self.crop is True else "its largest connected ink inside"
             texts.append(
-                "cut to the box of its ink, which is lighter than "
+                f"cut to the box of {what}, which is lighter than "
                 f"{self.threshold:g} of the way from paper to the lightest value"
             )
         if self.fit == "character":

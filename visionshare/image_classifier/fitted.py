@@ -79,8 +79,8 @@ class ImageEstimator(BaseEstimator):
         Parameters
         ----------
         path : path-like
-            A folder; for "onnx" also a file.
-        format : {"c", "onnx"}, default "c"
+            A folder; for "onnx" and "tflite" also a file.
+        format : {"c", "onnx", "tflite"}, default "c"
         calibrate : images as in ``fit``, optional
             Training images, a thousand do: the program then computes in integers, with tables of 8
             bits; see :func:`visionshare.classifier.quantize`.

@@ -92,9 +92,9 @@ def measured(model: CompactClassifier, digits: ImageSet, made: list[Scene]) -> d
     scores: list[float] = []
     shown: list[int | None] = []
     for scene in made:
-        begun = time.perf_counter()
+        begun = time.process_time()
         found = find(model, scene.picture, smallest=_SMALLEST)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.process_time() - begun)
         scores += [one.score for one in found]
         shown += right_boxes(found, scene)
     right = np.array([one is not None for one in shown], bool)

@@ -1,6 +1,7 @@
 """Stages of a search, and augmentations that are compared once more."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -82,6 +83,36 @@ def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypa
     monkeypatch.setattr(SearchState, "has_time", lambda self, seconds=None: seconds is None)
     choice = choose(many, Budget(3000), FEW)
     assert max(trial.epochs for trial in choice.trials) < choice.epochs
+
+
+class _Timed(ProposalLearner):
+    """A learner whose clock counts a second for each 100 images of an epoch."""
+
+    spent: ClassVar[list[float]] = [0.0]
+
+    def member(self, proposal, epochs, number):
+        seconds = epochs * len(self.images) / 100
+        self.spent[0] += seconds
+        return super().member(proposal, 1, number)._replace(seconds=seconds, choosing=0.0)
+
+
+def test_the_seconds_have_room_for_the_training_and_the_refit(bars):
+    plain = _learner(bars, 200)
+    learner = _Timed(plain.data, plain.images)
+    _Timed.spent[0] = 0.0
+    settings = SearchSettings(
+        seconds=60.0,
+        begun=0.0,
+        n_refit=300,
+        clock=lambda: _Timed.spent[0],
+        augment=False,
+        trials_in_time=4,
+    )
+    choice = choose(learner, Budget(3000), settings)
+    # What comes after the search: all images, and all with the test images once more.
+    afterwards = choice.epochs * (200 + 300) / 100
+    assert 30 < _Timed.spent[0] + afterwards <= 60
+    assert choice.epochs < learner.data.epochs
 
 
 def test_where_no_structure_fits_pools_are_tried_after_pixels(bars):

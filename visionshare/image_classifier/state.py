@@ -42,7 +42,7 @@ class SearchSettings:
     seconds : float, optional
         Of search and training.
     begun : float
-        When they began, as ``time.perf_counter`` says.
+        When they began, as the clock says.
     tried : callable, optional
         Called with the state after each trial, the last of ``done``.
     client : distributed.Client, optional
@@ -110,13 +110,14 @@ class SearchSettings:
     least_use: float = 0.25
     transfer: Transfer | None = None
     n_refit: int = 0
+    clock: Callable[[], float] = time.perf_counter
 
     @property
     def left(self) -> float:
         """Seconds that are left, infinitely many without a limit."""
         if self.seconds is None:
             return np.inf
-        return self.seconds - (time.perf_counter() - self.begun)
+        return self.seconds - (self.clock() - self.begun)
 
 
 @dataclass

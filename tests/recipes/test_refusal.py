@@ -90,6 +90,19 @@ def test_a_folder_without_pictures_is_refused(folder: Path, tmp_path: Path) -> N
     settings = made(folder, f"unknown.pictures={json.dumps(str(tmp_path))}")
     with pytest.raises(RecipeError, match="no folder of pictures"):
         train(load_recipe("digits", settings), tmp_path / "out")
+    # It is checked before anything is learned.
+    assert not list((tmp_path / "out").glob("**/*.safetensors"))
+
+
+def test_a_broken_unknown_picture_is_left_out(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Image.new("L", (12, 12), 140).save(tmp_path / "blank.png")
+    (tmp_path / "broken.png").write_text("no picture")
+    settings = made(folder, f"unknown.pictures={json.dumps(str(tmp_path))}")
+    result = train(load_recipe("digits", settings), tmp_path / "out")
+    assert result.classifier.unknown is not None
+    assert "broken.png" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,8 @@ def _target_of(model: CompactClassifier, given: dict[str, str]) -> Target | None
         fitting = "--target" if isinstance(rule, ValueRule) else "--labels"
     for option, columns in given.items():
         if option != fitting:
-            kind = {"--target": "values", "--labels": "several labels"}[option]
-            raise InputError(option, columns, f"a classifier of {kind} beside it")
+            says = "classes" if rule is None else "values" if fitting == "--target" else "labels"
+            raise InputError(option, columns, f"no {option}: the classifier says {says}")
     if rule is None or fitting is None:
         return None
     # 2) the columns

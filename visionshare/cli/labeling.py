@@ -66,9 +66,9 @@ def check_labels(
     )
     write_gallery(page, f"Labels of {name}", about, tiles)
     _write_table(table, rows)
-    next_step = "correct the column label, then: visionshare train " + str(table)
-    if pictures.kind != "files":
-        next_step = "its pictures are in no files of their own"
+    next_step = "its pictures are in no files of their own"
+    if pictures.kind == "files":
+        next_step = f"correct the column label, then: {_next_step(table, read.names)}"
     return [
         f"labels       {found.n_doubted} of {len(rows)} are doubtful",
         f"             {page} shows them; {table} lists all, the most doubtful first",
@@ -76,11 +76,23 @@ def check_labels(
     ]
 
 
+def _root(table: Path) -> Path:
+    return table.resolve().parent
+
+
+def _next_step(table: Path, names: Iterable[str]) -> str:
+    """Return the command that trains from a table, which has to lie above its pictures."""
+    root = _root(table)
+    if all(Path(os.path.abspath(name)).is_relative_to(root) for name in names):
+        return f"visionshare train {table}"
+    return "write it again in a folder above the pictures, which train asks for"
+
+
 def _write_table(path: Path, rows: Iterable[Row]) -> None:
     """Write paths relative to the table where they lie below it: so it can be trained from."""
     from visionshare.files.durable import write_text
 
-    root = path.resolve().parent
+    root = _root(path)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_HEADER.split(","))
@@ -118,6 +130,8 @@ def suggest(
     check_file("--out", out, _HEADER, suffix=".csv")
     check_file("--out", page, GALLERY_BEGINS)
     model = load(classifier)
+    if model.answer is not None:
+        raise InputError("CLASSIFIER", str(classifier), "a classifier of classes")
     paths, rasters = [], []
     for path in image_paths(images):
         try:
@@ -145,6 +159,6 @@ def suggest(
     write_gallery(page, "Label these next", about, tiles)
     for row in rows:
         say("\t".join([row[0], row[1], f"{row[3]:.4f}"]))
-    say(
-        f"{out} and {page} are written; correct the labels, then: visionshare train {out}", err=True
-    )
+    chosen_paths = [row[0] for row in rows]
+    next_step = _next_step(out, chosen_paths)
+    say(f"{out} and {page} are written; correct the labels, then: {next_step}", err=True)

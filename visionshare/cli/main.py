@@ -102,6 +102,8 @@ def _usage(error: Any, arguments: list[str]) -> str:
             message = f"{names[0]}: got {given!r}; accepted: a whole number."
         elif "number" in message or "float" in message:
             message = f"{names[0]}: got {given!r}; accepted: a number."
+        elif "greater than or equal to" in message:
+            message = f"{names[0]}: got {given!r}; accepted: {message.split()[-1]} or more."
     context = getattr(error, "ctx", None)
     return message if context is None else f"{message} Help: {context.command_path} -h"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 from visionshare.classifier.unknown_learning import FEWEST
 from visionshare.datasets import ImageSet
+from visionshare.datasets.folders import iter_images
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes.schema import Recipe
@@ -34,7 +38,11 @@ def refusal_parts(
     recipe: Recipe, training: ImageSet, test: ImageSet, compared: ImageSet | None
 ) -> _Parts:
     """Return pictures that train, test, validate and calibrate, and those of the unknown class."""
-    label = recipe.unknown.label if recipe.unknown is not None else ""
+    section = recipe.unknown
+    label = section.label if section is not None else ""
+    folder = None if section is None else section.pictures
+    if folder is not None and not (os.path.isdir(folder) and any(iter_images(Path(folder)))):
+        raise RecipeError(f"unknown.pictures (--unknown): {folder}: no folder of pictures")
     unknown = None
     if label in training.classes:
         # A folder of this name is no class.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from visionshare.batch.pictures import read_picture
 from visionshare.classifier import CompactClassifier, learn_unknown_rule
 from visionshare.datasets.folders import iter_images
 from visionshare.datasets.intake import as_rasters
-from visionshare.errors import RecipeError
+from visionshare.errors import DataError
 from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.images import RunImages
+
+_logger = logging.getLogger(__name__)
 
 
 def with_unknown(
@@ -26,6 +29,7 @@ def with_unknown(
     given = [] if images.unknown is None else [images.unknown]
     if section.pictures is not None:
         given.append(_pictures_of(classifier, Path(section.pictures)))
+    given = [pictures for pictures in given if len(pictures)]
     rule = learn_unknown_rule(
         classifier,
         as_rasters(images.originals),
@@ -40,7 +44,11 @@ def with_unknown(
 
 def _pictures_of(classifier: CompactClassifier, folder: Path) -> np.ndarray:
     """Return the unknown pictures of a folder, as the classifier takes them."""
-    pictures = list(iter_images(folder)) if folder.is_dir() else []
-    if not pictures:
-        raise RecipeError(f"unknown.pictures: {folder}: no folder of pictures")
-    return np.stack([read_picture(classifier, path) for path in pictures])
+    read = []
+    for path in iter_images(folder):
+        try:
+            read.append(read_picture(classifier, path))
+        except DataError as error:
+            # The training is done: one broken picture of many is no reason to lose it.
+            _logger.warning("left out of the unknown pictures: %s", error)
+    return np.stack(read) if read else np.empty((0, *classifier.image_shape), np.uint8)

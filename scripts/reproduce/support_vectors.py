@@ -1,17 +1,18 @@
 """Few Fourier features of endlessly many kernels against a support vector machine.
 
 Figures 3 and 4 of A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many
-features", Machine Learning 91, 2013; there against infinite kernel learning, here against
-scikit-learn's SVC with one Gaussian kernel.
+features", Machine Learning 91, 2013; against infinite kernel learning as there, a decomposition
+with side information (CSI), and scikit-learn's SVC with one Gaussian kernel.
 
     python -m scripts.reproduce.support_vectors --data DIR --set spambase
     python -m scripts.reproduce.support_vectors --data DIR --set adult
+
+Machines that are in the raw runs beside the page are not trained again; with another --out all are.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -21,9 +22,20 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
+from benchmarks.kernel_machines import infinite_kernels, side_information
 from scripts.reproduce import adult, spambase
 from scripts.reproduce.moved_draws import Tuning, tune
-from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    commit,
+    keep_runs,
+    kept_runs,
+    pyplot,
+    spread,
+    stopwatch,
+    table,
+    write_page,
+)
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.machine.resources import thread_limit
@@ -38,6 +50,8 @@ DRAWS, ROUNDS, PATIENCE = 60, 80, 3
 PAIRS = 40
 SIGMAS, EPOCHS, RATES = (2.0, 5.0, 15.0, 50.0, 150.0), (7, 20, 60, 180), (0.001, 0.003, 0.01, 0.03)
 TUNINGS = tuple(itertools.product(SIGMAS, EPOCHS, RATES, (0.0, 0.2)))
+# Columns of CSI, as many as the tuned pairs have.
+RANK, RIDGES = 2 * PAIRS, (1e-4, 1e-2, 1.0)
 CHOSEN_ON, FOLDS = 1000, 2
 ADULT_ROWS, ADULT_TRAINING = 10_000, 7000
 
@@ -102,62 +116,77 @@ class Outcome:
     size: int
 
 
-def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
-    """Train and evaluate GrFL: pairs of σ drawn between two bandwidths."""
+# Labels of inputs, and how many features or support vectors they take.
+Fitted = tuple[Callable[[np.ndarray], np.ndarray], int]
+
+
+def grfl(X: np.ndarray, y: np.ndarray, how: Any) -> Fitted:
+    """Train GrFL: pairs of σ drawn between two bandwidths."""
     bandwidths, fraction = how
-    begun = time.perf_counter()
-    family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X[train])
+    family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X)
     draws = Draws(family, n=DRAWS, rounds=(PATIENCE + 1) * ROUNDS, random_state=0)
     model = GroupFeatureClassifier(
-        alpha=fraction * np.sqrt(len(train)),
+        alpha=fraction * np.sqrt(len(X)),
         search="sampled",
         rounds=ROUNDS,
         patience=PATIENCE,
         refit_tol=0.01,
         max_iter=50,
-    ).fit(DrawnColumns(draws, X[train]), y[train])
-    trained = time.perf_counter() - begun
-    if len(model.support_) == 0:
-        return Outcome(max(np.mean(y[test]), 1 - np.mean(y[test])), trained, 0.0, 0)
+    ).fit(DrawnColumns(draws, X), y)
+    size = len(model.support_)
+    if not size:
+        return lambda Z: np.full(len(Z), model.intercept_[0] > 0), 0
     chosen = draws.take(model.support_)
-    chosen.transform(X[test[:2]])
-    begun = time.perf_counter()
-    scores = chosen.transform(X[test]) @ model.coef_[0] + model.intercept_[0]
-    seconds = time.perf_counter() - begun
-    return Outcome(np.mean((scores > 0) == y[test]), trained, seconds, len(model.support_))
+    return lambda Z: chosen.transform(Z) @ model.coef_[0] + model.intercept_[0] > 0, size
 
 
-def tuned(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
-    """Train and evaluate pairs that are drawn once and move with the weights."""
+def tuned(X: np.ndarray, y: np.ndarray, how: Any) -> Fitted:
+    """Train pairs that are drawn once and move with the weights."""
     sigma, epochs, rate, smoothing = how
-    begun = time.perf_counter()
-    drawn = RandomFourier(PAIRS, bandwidths=(sigma,), scaling="none", random_state=0).fit(X[train])
-    tuning, batch = Tuning(epochs, rate, smoothing), min(64, len(train))
-    model = tune(drawn, X[train], y[train], tuning, 0, batch)
-    trained = time.perf_counter() - begun
-    model.predict(X[test[:2]])
-    begun = time.perf_counter()
-    labels = model.predict(X[test])
-    seconds = time.perf_counter() - begun
-    return Outcome(np.mean(labels == y[test]), trained, seconds, 2 * PAIRS)
+    drawn = RandomFourier(PAIRS, bandwidths=(sigma,), scaling="none", random_state=0).fit(X)
+    tuning, batch = Tuning(epochs, rate, smoothing), min(64, len(X))
+    return tune(drawn, X, y, tuning, 0, batch).predict, 2 * PAIRS
 
 
-def svc(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
-    """Train and evaluate a support vector machine."""
+def svc(X: np.ndarray, y: np.ndarray, how: Any) -> Fitted:
+    """Train a support vector machine."""
     cost, gamma = how
-    begun = time.perf_counter()
-    model = SVC(C=cost, gamma=gamma).fit(X[train], y[train])
-    trained = time.perf_counter() - begun
-    begun = time.perf_counter()
-    labels = model.predict(X[test])
-    seconds = time.perf_counter() - begun
-    return Outcome(np.mean(labels == y[test]), trained, seconds, int(model.n_support_.sum()))
+    model = SVC(C=cost, gamma=gamma).fit(X, y)
+    return model.predict, int(model.n_support_.sum())
 
 
-MACHINES = {
+def csi(X: np.ndarray, y: np.ndarray, how: Any) -> Fitted:
+    """Train ridge regression on a low-rank decomposition that heeds the labels."""
+    model = side_information(X, 2.0 * y - 1, RANK, *how)
+    return lambda Z: model.scores(Z) > 0, model.size
+
+
+def infinite(X: np.ndarray, y: np.ndarray, how: Any) -> Fitted:
+    """Train infinite kernel learning between the ends of the grid of γ."""
+    (cost,) = how
+    model = infinite_kernels(X, 2.0 * y - 1, cost, (GAMMAS[0], GAMMAS[-1]))
+    return lambda Z: model.scores(Z) > 0, model.size
+
+
+def outcome(
+    name: str, X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any
+) -> Outcome:
+    """Train and evaluate one of MACHINES."""
+    with stopwatch() as training:
+        predict, size = MACHINES[name][0](X[train], y[train], how)
+    # Compiled before anything is timed.
+    predict(X[test[:2]])
+    with stopwatch() as prediction:
+        labels = predict(X[test])
+    return Outcome(np.mean(labels == y[test]), training[0], prediction[0], size)
+
+
+MACHINES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, Any], Fitted], tuple[Any, ...]]] = {
     "GrFL": (grfl, tuple(itertools.product(RANGES, FRACTIONS))),
     "drawn and tuned": (tuned, TUNINGS),
     "SVC": (svc, tuple(itertools.product(COSTS, GAMMAS))),
+    "CSI": (csi, tuple(itertools.product(GAMMAS, RIDGES))),
+    "infinite kernels": (infinite, tuple(zip(COSTS, strict=True))),
 }
 
 # What each machine's settings are called.
@@ -165,7 +194,11 @@ SETTINGS = {
     "GrFL": ("bounds of σ", "λ"),
     "drawn and tuned": ("σ", "epochs", "rate", "label smoothing"),
     "SVC": ("C", "γ"),
+    "CSI": ("γ", "ridge"),
+    "infinite kernels": ("C",),
 }
+# Their matrices grow with the square of the examples, or their steps with the rank.
+MOST_EXAMPLES = {"CSI": 1000, "infinite kernels": 1000}
 
 Measured = dict[tuple[str, int], list[Outcome]]
 
@@ -181,35 +214,55 @@ def at_ends(name: str, how: tuple[Any, ...]) -> str:
 
 def choose(name: str, task: Task, train: np.ndarray) -> tuple[str, Any]:
     """Return the inputs and settings of the best accuracy in cross-validation."""
-    machine, settings = MACHINES[name]
     scores: dict[tuple[str, Any], float] = {}
     parts = np.array_split(train[:CHOSEN_ON], FOLDS)
     for kind, fold in itertools.product(task.kinds, range(FOLDS)):
         learned = np.concatenate([p for i, p in enumerate(parts) if i != fold])
         X = task.inputs(kind, learned)
-        for how in settings:
-            accuracy = machine(X, task.y, learned, parts[fold], how).accuracy
+        for how in MACHINES[name][1]:
+            accuracy = outcome(name, X, task.y, learned, parts[fold], how).accuracy
             scores[kind, how] = scores.get((kind, how), 0.0) + accuracy
     return max(scores.items(), key=itemgetter(1))[0]
 
 
-def measure(task: Task) -> Iterator[tuple[Measured, list[list[Any]]]]:
-    """Yield, after each split, outcomes of all machines at every size and the settings chosen."""
+def kept(out: Path, name: str) -> tuple[Measured, list[list[Any]]]:
+    """Return the outcomes and settings of the raw runs beside the page, empty without any."""
+    runs = kept_runs(out, name) or {"outcomes": {}, "chosen": []}
     measured: Measured = {}
-    chosen: list[list[Any]] = []
+    for key, found in runs["outcomes"].items():
+        machine, size = key.split(" | ")
+        measured[machine, int(size)] = [Outcome(**one) for one in found]
+    return measured, runs["chosen"]
+
+
+def measure(
+    task: Task, measured: Measured, chosen: list[list[Any]]
+) -> Iterator[tuple[Measured, list[list[Any]]]]:
+    """Yield, after each split, outcomes of all machines at every size and the settings chosen.
+
+    Machines whose settings were chosen on a split before are not trained on it again.
+    """
+    done = {(label, name) for label, name, *_ in chosen}
     for label, train, test in task.splits:
-        for name, (machine, _) in MACHINES.items():
+        for name in MACHINES:
+            if (label, name) in done:
+                continue
             kind, how = choose(name, task, train)
-            chosen.append([label, name, kind, how, at_ends(name, how)])
-            for size in task.sizes:
+            chosen.append([label, name, kind, how, at_ends(name, how), commit()])
+            for size in sizes_of(task, name):
                 rows = train[:size]
-                outcome = machine(task.inputs(kind, rows), task.y, rows, test, how)
-                measured.setdefault((name, size), []).append(outcome)
-                print(label, name, kind, how, size, outcome, flush=True)
-        yield measured, chosen
+                found = outcome(name, task.inputs(kind, rows), task.y, rows, test, how)
+                measured.setdefault((name, size), []).append(found)
+                print(label, name, kind, how, size, found, flush=True)
+            yield measured, chosen
 
 
-def draw(measured: Measured, sizes: tuple[int, ...], path: Path) -> None:
+def sizes_of(task: Task, name: str) -> list[int]:
+    """Return the numbers of examples that a machine is trained on."""
+    return [size for size in task.sizes if size <= MOST_EXAMPLES.get(name, size)]
+
+
+def draw(measured: Measured, task: Task, path: Path) -> None:
     """Draw accuracy, seconds and size against the number of training examples."""
     plt = pyplot()
 
@@ -221,7 +274,8 @@ def draw(measured: Measured, sizes: tuple[int, ...], path: Path) -> None:
     }
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.5), constrained_layout=True)
     for axis, (field, label) in zip(axes, labels.items(), strict=True):
-        for name in MACHINES:
+        for name in dict.fromkeys(name for name, _ in measured):
+            sizes = sizes_of(task, name)
             means = [np.mean([getattr(o, field) for o in measured[name, n]]) for n in sizes]
             axis.plot(sizes, means, "o-", label=name)
         axis.set(xscale="log", xlabel="training examples", ylabel=label)
@@ -238,7 +292,7 @@ def main() -> None:
     options = parser.parse_args()
     task = TASKS[options.set](options.data, options.seeds)
     with thread_limit(options.jobs):
-        for measured, chosen in measure(task):
+        for measured, chosen in measure(task, *kept(options.out, f"support_vectors-{options.set}")):
             write(options, task, measured, chosen)
 
 
@@ -246,7 +300,7 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
     """Write page and picture of the splits that are complete."""
     name = f"support_vectors-{options.set}"
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(measured, task.sizes, options.out / f"{name}.png")
+    draw(measured, task, options.out / f"{name}.png")
     rows = [
         [
             n,
@@ -258,6 +312,7 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         ]
         for n in task.sizes
         for machine in MACHINES
+        if (machine, n) in measured
     ]
     header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
     keep_runs(options.out, name, {"outcomes": measured, "chosen": chosen})
@@ -277,6 +332,8 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         rounds=ROUNDS,
         pairs=PAIRS,
         jobs=options.jobs,
+        commits=", ".join(dict.fromkeys(row[-1] for row in chosen)),
+        rank=RANK,
         accuracies=table(header, rows),
     )
 

@@ -4,6 +4,8 @@ The setting of Fig. 5 of J. Duchi, Y. Singer, "Boosting with structural sparsity
 housing and Ailerons, ε-insensitive loss, products of whatever has entered.
 
     python -m scripts.reproduce.regression_boosting --data DIR
+
+Machines that are in the raw runs beside the page are not trained again; with another --out all are.
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LassoCV
 
 from scripts.reproduce.results import (
     arguments,
+    commit,
     keep_runs,
+    kept_runs,
     listed,
     pyplot,
     render,
@@ -32,6 +37,7 @@ from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegres
 from visionshare.columns import ArrayColumns
 from visionshare.generators.monomials import ProductColumns
 from visionshare.machine.resources import thread_limit
+from visionshare.penalties import GroupNorm
 
 NAMES = ("housing", "ailerons")
 TRAINING = {"housing": 354, "ailerons": 1500}
@@ -46,13 +52,16 @@ ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 # What a further factor of a product costs.
 PRICES = (1.5, 2.0, 3.0, 5.0)
 SQUARES = (1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+# λ of the smooth ℓ1 norm, and its rounds; the paper made 3000.
+SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0, 10.0), 200
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 3e4, 1e5, 3e5)
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35
-CLASSICAL, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
+CLASSICAL, SMOOTH, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
     "AdaBoost, sequential, no penalty",
+    "boosting, smooth ℓ1, sequential",
     "boosting, ℓ1, totally corrective",
-    f"the same, of settings with at most {FEW} features in cross-validation",
+    f"the same, with at most {FEW} features",
     "lasso, inputs alone",
     "ε-insensitive, λ/2‖w‖², inputs alone",
     "forward greedy in an ℓ1 ball, inputs alone",
@@ -71,6 +80,7 @@ class Outcome(NamedTuple):
     choice: str
     ended: str
     residual: float = np.nan
+    commit: str = ""
 
 
 class Split(NamedTuple):
@@ -119,13 +129,16 @@ def errors_of_rounds(model: Any, columns: ProductColumns, data: Split) -> np.nda
     return np.array(errors)
 
 
-def sequential(data: Split, rounds: int) -> Outcome:
+def sequential(
+    data: Split, rounds: int, penalty: str | SmoothNorm = "l1", alpha: float = 1e-6
+) -> Outcome:
     """Return classical boosting: one feature's update per round, no penalty to speak of."""
     begun = time.perf_counter()
     columns = pool_of(data.X)
     model = StructuralBoostingRegressor(
         corrective=False,
-        alpha=1e-6,
+        penalty=penalty,
+        alpha=alpha,
         eps=EPS,
         rounds=rounds,
         search="products",
@@ -134,6 +147,54 @@ def sequential(data: Split, rounds: int) -> Outcome:
     seconds = time.perf_counter() - begun
     errors = errors_of_rounds(model, columns, data)
     return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
+
+
+@dataclass(frozen=True)
+class SmoothNorm:
+    """Ω(W) = Σ ln(1 + e^w) + ln(1 + e^−w): no weight becomes zero, and boosting does not stop.
+
+    O. Dekel, S. Shalev-Shwartz, Y. Singer, "Smooth ε-insensitive regression by loss
+    symmetrization", JMLR 6, 2005.
+    """
+
+    q: ClassVar[float] = float("nan")
+
+    def norms(self, W: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the sum of each group."""
+        return np.add.reduceat((np.logaddexp(0, W) + np.logaddexp(0, -W)).sum(axis=1), starts)
+
+    def dual_norms(self, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the size of each group's gradient."""
+        return GroupNorm(2).norms(G, starts)
+
+    def least(self, alpha: float) -> float:
+        """Return 0: the norm keeps nothing out."""
+        return 0.0
+
+    def value(self, W: np.ndarray, starts: np.ndarray) -> float:
+        """Return the sum over all weights."""
+        return float((np.logaddexp(0, W) + np.logaddexp(0, -W)).sum())
+
+    def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """Return the roots of u + step·tanh(u/2) = w, which lie between 0 and w."""
+        steps = np.broadcast_to(step, len(W))[:, None]
+        low, high = np.minimum(W, 0.0), np.maximum(W, 0.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = middle + steps * np.tanh(middle / 2) < W
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)
+
+    def distance(
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
+    ) -> np.ndarray:
+        """Return the gradient of the objective."""
+        return np.abs(G + alpha * np.tanh(W / 2))
+
+
+def smooth(data: Split, alpha: float) -> Outcome:
+    """Return boosting with the smooth ℓ1 norm: one feature's update per round."""
+    return sequential(data, SMOOTH_ROUNDS, SmoothNorm(), alpha)
 
 
 def boosted(data: Split, choice: tuple[float, float]) -> Outcome:
@@ -180,11 +241,10 @@ def greedy(data: Split, bound: float) -> Outcome:
 
 
 class Tried(NamedTuple):
-    """A setting, and what cross-validation over training rows saw of it, on average."""
+    """A setting, and its mean error in cross-validation over training rows."""
 
     value: Any
     error: float
-    features: float
 
 
 def validated(
@@ -196,15 +256,23 @@ def validated(
     tried = []
     for value in values:
         runs = [fit(split_of(data.X, data.y, *fold), value) for fold in rows]
-        features = float(np.mean([run.features for run in runs]))
-        tried.append(Tried(value, float(np.mean([run.errors[-1] for run in runs])), features))
+        tried.append(Tried(value, float(np.mean([run.errors[-1] for run in runs]))))
     return tried
 
 
-def least(tried: Sequence[Tried], most: float = np.inf) -> Any:
-    """Return the value of the least error, among those of at most so many features if any."""
-    few = [one for one in tried if one.features <= most]
-    return min(few or tried, key=lambda one: one.error).value
+def least(tried: Sequence[Tried]) -> Any:
+    """Return the value of the least error."""
+    return min(tried, key=lambda one: one.error).value
+
+
+def sparse(tried: Sequence[Tried], data: Split) -> Outcome:
+    """Return the fit of the least error in cross-validation among those of few features."""
+    fits = []
+    for one in sorted(tried, key=lambda one: one.error):
+        fits.append(refitted(boosted, one.value, data))
+        if fits[-1].features <= FEW:
+            return fits[-1]
+    return min(fits, key=lambda fit: fit.features)
 
 
 def refitted(fit: Callable[[Split, Any], Outcome], value: Any, data: Split) -> Outcome:
@@ -229,32 +297,56 @@ def lasso(data: Split) -> Outcome:
     return Outcome(errors, int(np.sum(model.coef_ != 0)), seconds, f"{model.alpha_:.2g}", "optimal")
 
 
-def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
-    """Yield, after each split, the outcomes of all machines."""
-    measured: dict[tuple[str, str], list[Outcome]] = {}
-    for seed in range(options.seeds):
-        for name in NAMES:
-            X, y, _ = load(options.data, name)
-            order = np.random.default_rng(seed).permutation(len(y))
-            n = TRAINING[name]
-            data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
+Measured = dict[tuple[str, str], list[Outcome]]
+
+
+def kept(out: Path) -> Measured:
+    """Return the outcomes of the raw runs beside the page; none without any."""
+    measured: Measured = {}
+    for key, runs in (kept_runs(out, "regression_boosting") or {}).items():
+        name, machine = key.split(" | ")
+        found = [{**run, "errors": np.array(run["errors"])} for run in runs]
+        # JSON has no nan.
+        found = [{**run, "residual": run["residual"] or np.nan} for run in found]
+        measured[name, machine] = [Outcome(**run) for run in found]
+    return measured
+
+
+def measure(options: Any, measured: Measured) -> Iterator[Measured]:
+    """Yield, after each split, the outcomes of all machines; those that are there stay."""
+    for seed, name in itertools.product(range(options.seeds), NAMES):
+        missing = [m for m in MACHINES if len(measured.get((name, m), ())) <= seed]
+        if not missing:
+            continue
+        X, y, _ = load(options.data, name)
+        order = np.random.default_rng(seed).permutation(len(y))
+        n = TRAINING[name]
+        data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
+        tried = []
+        if {OURS, SPARSE} & set(missing):
             tried = validated(boosted, list(itertools.product(ALPHAS, PRICES)), data)
-            outcomes = {
-                OURS: refitted(boosted, least(tried), data),
-                SPARSE: refitted(boosted, least(tried, FEW), data),
-                LASSO: lasso(data),
-                SQUARED: chosen(squared, SQUARES, data),
-                GREEDY: chosen(greedy, BALLS, data),
-                CLASSICAL: sequential(data, 20 if options.quick else ROUNDS[name]),
-            }
-            for machine, outcome in outcomes.items():
-                measured.setdefault((name, machine), []).append(outcome)
-                figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
-                print(seed, name, machine, *figures, flush=True)
+        for machine in missing:
+            rounds = 20 if options.quick else ROUNDS[name]
+            outcome = MACHINES[machine](data, tried, rounds)._replace(commit=commit())
+            measured.setdefault((name, machine), []).append(outcome)
+            figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
+            print(seed, name, machine, *figures, flush=True)
         yield measured
 
 
-def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
+# By the training rows, what cross-validation saw of ℓ1, and the rounds of AdaBoost.
+MACHINES: dict[str, Callable[[Split, list[Tried], int], Outcome]] = {
+    OURS: lambda data, tried, _: refitted(boosted, least(tried), data),
+    SPARSE: lambda data, tried, _: sparse(tried, data),
+    SMOOTH: lambda data, *_: chosen(smooth, SMOOTH_ALPHAS, data),
+    CLASSICAL: lambda data, _, rounds: sequential(data, rounds),
+    LASSO: lambda data, *_: lasso(data),
+    SQUARED: lambda data, *_: chosen(squared, SQUARES, data),
+    GREEDY: lambda data, *_: chosen(greedy, BALLS, data),
+}
+
+
+def draw(measured: Measured, path: Path) -> None:
     """Draw the sequential booster's error against its rounds, and where the others end."""
     plt = pyplot()
 
@@ -275,13 +367,13 @@ def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def ahead(measured: dict[tuple[str, str], list[Outcome]], name: str) -> int:
+def ahead(measured: Measured, name: str) -> int:
     """Return in how many splits ours errs less than the last round of the sequential booster."""
     pairs = zip(measured[name, OURS], measured[name, CLASSICAL], strict=True)
     return sum(bool(ours.errors[-1] < other.errors[-1]) for ours, other in pairs)
 
 
-def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str:
+def comparison(measured: Measured, name: str) -> str:
     """Return how ours compares with the sequential booster at its best and last round."""
     boosted, classical = measured[name, OURS], measured[name, CLASSICAL]
     ours, last = ([float(o.errors[-1]) for o in outcomes] for outcomes in (boosted, classical))
@@ -301,13 +393,13 @@ def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str
     )
 
 
-def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
+def write(options: Any, measured: Measured) -> None:
     """Write page and picture of the splits that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(measured, options.out / "regression_boosting.png")
     rows = []
     for name in NAMES:
-        for machine in (OURS, SPARSE, CLASSICAL, LASSO, SQUARED, GREEDY):
+        for machine in MACHINES:
             outcomes = measured[name, machine]
             errors = spread([o.errors[-1] for o in outcomes], 3)
             sizes = spread([o.features for o in outcomes], 0)
@@ -337,6 +429,10 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
         rounds_ailerons=ROUNDS["ailerons"],
         jobs=options.jobs,
         errors=table(header, rows),
+        commits=", ".join(dict.fromkeys(o.commit for runs in measured.values() for o in runs)),
+        smooth_alphas=listed(SMOOTH_ALPHAS),
+        smooth_rounds=SMOOTH_ROUNDS,
+        few=FEW,
         comparisons="\n\n".join(comparison(measured, name) for name in NAMES),
     )
 
@@ -350,7 +446,7 @@ def main() -> None:
     """Measure all machines on all splits and write the page, after each split."""
     options = arguments(__doc__).parse_args()
     with thread_limit(options.jobs):
-        for measured in measure(options):
+        for measured in measure(options, kept(options.out)):
             write(options, measured)
 
 

@@ -53,7 +53,7 @@ ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 PRICES = (1.5, 2.0, 3.0, 5.0)
 SQUARES = (1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 # λ of the smooth ℓ1 norm, and its rounds; the paper made 3000.
-SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0, 10.0), 200
+SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0), 150
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 3e4, 1e5, 3e5)
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35
@@ -265,16 +265,6 @@ def least(tried: Sequence[Tried]) -> Any:
     return min(tried, key=lambda one: one.error).value
 
 
-def sparse(tried: Sequence[Tried], data: Split) -> Outcome:
-    """Return the fit of the least error in cross-validation among those of few features."""
-    fits = []
-    for one in sorted(tried, key=lambda one: one.error):
-        fits.append(refitted(boosted, one.value, data))
-        if fits[-1].features <= FEW:
-            return fits[-1]
-    return min(fits, key=lambda fit: fit.features)
-
-
 def refitted(fit: Callable[[Split, Any], Outcome], value: Any, data: Split) -> Outcome:
     """Return the fit of a value to all training rows."""
     named = " × ".join(f"{part:g}" for part in np.atleast_1d(value))
@@ -284,6 +274,18 @@ def refitted(fit: Callable[[Split, Any], Outcome], value: Any, data: Split) -> O
 def chosen(fit: Callable[[Split, Any], Outcome], values: Sequence[Any], data: Split) -> Outcome:
     """Return the fit of the value that is best in cross-validation over training rows."""
     return refitted(fit, least(validated(fit, values, data)), data)
+
+
+def sparse(data: Split) -> Outcome:
+    """Return the best in cross-validation of the settings whose fits have few features."""
+    few = []
+    for price in PRICES:
+        # The smaller λ, the more features.
+        for alpha in reversed(ALPHAS):
+            if boosted(data, (alpha, price)).features > FEW:
+                break
+            few.append((alpha, price))
+    return chosen(boosted, few, data)
 
 
 def lasso(data: Split) -> Outcome:
@@ -312,8 +314,8 @@ def kept(out: Path) -> Measured:
     return measured
 
 
-def measure(options: Any, measured: Measured) -> Iterator[Measured]:
-    """Yield, after each split, the outcomes of all machines; those that are there stay."""
+def measure(options: Any, measured: Measured) -> Iterator[Outcome]:
+    """Add the outcomes that are missing; yield after each machine and split."""
     for seed, name in itertools.product(range(options.seeds), NAMES):
         missing = [m for m in MACHINES if len(measured.get((name, m), ())) <= seed]
         if not missing:
@@ -322,27 +324,24 @@ def measure(options: Any, measured: Measured) -> Iterator[Measured]:
         order = np.random.default_rng(seed).permutation(len(y))
         n = TRAINING[name]
         data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
-        tried = []
-        if {OURS, SPARSE} & set(missing):
-            tried = validated(boosted, list(itertools.product(ALPHAS, PRICES)), data)
         for machine in missing:
             rounds = 20 if options.quick else ROUNDS[name]
-            outcome = MACHINES[machine](data, tried, rounds)._replace(commit=commit())
+            outcome = MACHINES[machine](data, rounds)._replace(commit=commit())
             measured.setdefault((name, machine), []).append(outcome)
             figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
             print(seed, name, machine, *figures, flush=True)
-        yield measured
+            yield outcome
 
 
-# By the training rows, what cross-validation saw of ℓ1, and the rounds of AdaBoost.
-MACHINES: dict[str, Callable[[Split, list[Tried], int], Outcome]] = {
-    OURS: lambda data, tried, _: refitted(boosted, least(tried), data),
-    SPARSE: lambda data, tried, _: sparse(tried, data),
-    SMOOTH: lambda data, *_: chosen(smooth, SMOOTH_ALPHAS, data),
-    CLASSICAL: lambda data, _, rounds: sequential(data, rounds),
-    LASSO: lambda data, *_: lasso(data),
-    SQUARED: lambda data, *_: chosen(squared, SQUARES, data),
-    GREEDY: lambda data, *_: chosen(greedy, BALLS, data),
+# By the training rows and the rounds of AdaBoost.
+MACHINES: dict[str, Callable[[Split, int], Outcome]] = {
+    OURS: lambda data, _: chosen(boosted, list(itertools.product(ALPHAS, PRICES)), data),
+    SPARSE: lambda data, _: sparse(data),
+    SMOOTH: lambda data, _: chosen(smooth, SMOOTH_ALPHAS, data),
+    CLASSICAL: sequential,
+    LASSO: lambda data, _: lasso(data),
+    SQUARED: lambda data, _: chosen(squared, SQUARES, data),
+    GREEDY: lambda data, _: chosen(greedy, BALLS, data),
 }
 
 
@@ -394,7 +393,7 @@ def comparison(measured: Measured, name: str) -> str:
 
 
 def write(options: Any, measured: Measured) -> None:
-    """Write page and picture of the splits that are complete."""
+    """Write page and picture."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(measured, options.out / "regression_boosting.png")
     rows = []
@@ -408,8 +407,6 @@ def write(options: Any, measured: Measured) -> None:
             ends = ", ".join(dict.fromkeys(o.ended for o in outcomes))
             rows.append([f"{name}: {machine}", errors, sizes, ends, seconds, choices])
     header = ["data: machine", "test error", "features", "end", "s", "chosen in each split"]
-    raw = {" | ".join(key): [_plain(o) for o in runs] for key, runs in measured.items()}
-    keep_runs(options.out, "regression_boosting", raw)
     write_page(
         options.out,
         "regression_boosting",
@@ -443,11 +440,14 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all machines on all splits and write the page, after each split."""
+    """Measure all machines on all splits, keeping each, and write the page."""
     options = arguments(__doc__).parse_args()
     with thread_limit(options.jobs):
-        for measured in measure(options, kept(options.out)):
-            write(options, measured)
+        measured = kept(options.out)
+        for _ in measure(options, measured):
+            raw = {" | ".join(key): [_plain(o) for o in runs] for key, runs in measured.items()}
+            keep_runs(options.out, "regression_boosting", raw)
+    write(options, measured)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 __all__ = ["LowRank", "SumOfKernels", "infinite_kernels", "side_information"]
 
 # Columns that are computed ahead to judge pivots, and what the labels count beside the kernel.
-AHEAD, SIDE = 20, 0.99
+AHEAD, SIDE = 10, 0.99
 
 
 def gaussian(X: np.ndarray, Z: np.ndarray, gamma: float) -> np.ndarray:

@@ -51,7 +51,7 @@ PAIRS = 40
 SIGMAS, EPOCHS, RATES = (2.0, 5.0, 15.0, 50.0, 150.0), (7, 20, 60, 180), (0.001, 0.003, 0.01, 0.03)
 TUNINGS = tuple(itertools.product(SIGMAS, EPOCHS, RATES, (0.0, 0.2)))
 # Columns of CSI, as many as the tuned pairs have.
-RANK, RIDGES = 2 * PAIRS, (1e-4, 1e-2, 1.0)
+RANK, RIDGES = 2 * PAIRS, (1e-2, 1.0)
 CHOSEN_ON, FOLDS = 1000, 2
 ADULT_ROWS, ADULT_TRAINING = 10_000, 7000
 

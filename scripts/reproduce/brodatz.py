@@ -184,7 +184,8 @@ def learned(
         max_features=most,
         rounds=3 * most // 2,
     )
-    return rounds_of(model, columns, family, data, 0.0)
+    # The draws as they are after their steps.
+    return rounds_of(model, columns, columns.draws, data, 0.0)
 
 
 def _evaluated(family: GaborBank, data: Task) -> tuple[ArrayColumns, float]:

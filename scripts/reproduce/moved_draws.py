@@ -20,11 +20,10 @@ import numpy as np
 
 from scripts.reproduce.adult import INPUTS, TRAINING, Adult, folds_of, load, sets_of, splits
 from scripts.reproduce.kernels import (
-    COSTS,
     PATIENCE,
     REFIT_TOL,
-    SQUARES,
     Learned,
+    choose_map,
     mapped_accuracies,
     rows_of,
 )
@@ -147,18 +146,6 @@ def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> flo
     return float(np.mean(accuracies))
 
 
-def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[float, float]:
-    """Return the best σ² and cost of one of scikit-learn's maps."""
-    scores: dict[tuple[float, float], float] = {}
-    for train, validation in folds_of(rows, FOLDS):
-        sets = sets_of(data, INPUTS[0], train, validation)
-        for square in SQUARES:
-            found = mapped_accuracies(name, sets, square, budget, 0, COSTS)
-            for cost, accuracy in zip(COSTS, found, strict=True):
-                scores[square, cost] = scores.get((square, cost), 0.0) + accuracy
-    return max(scores, key=lambda key: scores[key])
-
-
 def measure(data: Adult, split: Any, chosen: dict[Any, Any], seed: int) -> list[dict[str, Any]]:
     """Return accuracy and seconds of every method and number of columns on one split."""
     sets = X, y, X_test, y_test = sets_of(data, INPUTS[0], *split)
@@ -171,9 +158,10 @@ def measure(data: Adult, split: Any, chosen: dict[Any, Any], seed: int) -> list[
         accuracy = float(np.mean(found.predict(X_test) == y_test))
         runs.append(_run(TUNED, width, seed, accuracy, seconds[0]))
         for name in MAPS:
-            square, cost = chosen[name, width]
+            kind, square, cost = chosen[name, width]
             with stopwatch(time.process_time) as seconds:
-                accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
+                mapped = sets_of(data, kind, *split)
+                accuracy = mapped_accuracies(name, mapped, square, width, seed, (cost,))[0]
             runs.append(_run(name, width, seed, accuracy, seconds[0]))
     return runs
 
@@ -243,15 +231,15 @@ def tables(chosen: dict[Any, Any], tunings: dict[int, dict[Tuning, float]]) -> d
     widths = list(tunings)
     settings = [[name, *asdict(chosen[name]).values()] for name in TRIED]
     found = [[width, *asdict(chosen[TUNED, width]).values()] for width in widths]
-    maps = [
-        [name, width, *(f"{value:g}" for value in chosen[name, width])]
-        for name, width in itertools.product(MAPS, widths)
-    ]
+    maps = []
+    for name, width in itertools.product(MAPS, widths):
+        kind, square, cost = chosen[name, width]
+        maps.append([name, width, kind, f"{square:g}", f"{cost:g}"])
     head = ["epochs", "rate", "label smoothing"]
     return {
         "settings": table(HEAD, settings),
         "tunings": table(["columns", *head], found),
-        "maps": table(["map", "columns", "σ²", "C"], maps),
+        "maps": table(["map", "columns", "inputs", "σ²", "C"], maps),
     }
 
 

@@ -48,8 +48,7 @@ PAGES = (
     Page("mnist_steps", 40, 3, (), FEW_IMAGES, keeps_runs=True),
     Page("mnist", 20, 3, ("--dataset", "mnist"), keeps_runs=True),
     Page("mnist", 10, 1, ("--dataset", "fashion-mnist"), keeps_runs=True),
-    Page("anchors", 6, 3, keeps_runs=True),
-    Page("moved_anchors", 3, 3),
+    Page("anchors", 7, 3, keeps_runs=True),
     # Boosting with structural sparsity
     Page("regression_boosting", 2, 3),
     Page("coverage", 3),

@@ -225,8 +225,8 @@ def moved(train: Examples, test: Examples, seed: int, anchors: int) -> Moved:
         weights = np.zeros((len(classes), family.n_features_), np.float32)
         start = CompactClassifier(family, weights, np.zeros(len(classes), np.float32), classes)
         found = fine_tune(start, X, y, FineTuning(**TUNING, random_state=seed))
-    errors = [100 * float(np.mean(found.predict(Z) != z)) for Z, z in (test, train)]
-    return Moved(*errors, len(family.anchors_), found.macs, seconds[0])
+    error, train_error = (100 * float(np.mean(found.predict(Z) != z)) for Z, z in (test, train))
+    return Moved(error, train_error, len(family.anchors_), found.macs, seconds[0])
 
 
 def plot(path: Path, curve: dict[str, Any], svm: float) -> None:

@@ -23,7 +23,7 @@ from visionshare.files.durable import write_text
 
 
 class Page(NamedTuple):
-    """A script, its hours with all seeds on one core, and options that pages do not share."""
+    """A script and its options; hours of all seeds on one core, by the seconds of the raw runs."""
 
     module: str
     hours: float
@@ -42,41 +42,41 @@ class Page(NamedTuple):
 FEW_IMAGES = ("--images", "2000", "--rounds", "12", "--templates", "40", "--copies", "1")
 PAGES = (
     # ShareBoost
-    Page("synthetic_sharing", 0.5),
-    Page("features_against_classes", 3),
-    Page("error_against_sparsity", 5, 3),
-    Page("mnist_steps", 40, 3, (), FEW_IMAGES, keeps_runs=True),
-    Page("mnist", 20, 3, ("--dataset", "mnist"), keeps_runs=True),
-    Page("mnist", 10, 1, ("--dataset", "fashion-mnist"), keeps_runs=True),
-    Page("anchors", 7, 3, keeps_runs=True),
+    Page("synthetic_sharing", 0.3),
+    Page("features_against_classes", 1),
+    Page("error_against_sparsity", 1, 3),
+    Page("mnist_steps", 14, 3, (), FEW_IMAGES, keeps_runs=True),
+    Page("mnist", 3, 3, ("--dataset", "mnist"), keeps_runs=True),
+    Page("mnist", 1, 1, ("--dataset", "fashion-mnist"), keeps_runs=True),
+    Page("anchors", 2, 3, keeps_runs=True),
     # Boosting with structural sparsity
-    Page("regression_boosting", 2, 3),
-    Page("coverage", 3),
-    Page("kernel_hypotheses", 12, 3, keeps_runs=True),
+    Page("regression_boosting", 1, 3),
+    Page("coverage", 0.5),
+    Page("kernel_hypotheses", 3, 3, keeps_runs=True),
     # Infinitely many features
-    Page("solvers", 1),
+    Page("solvers", 0.5),
     Page("brodatz", 3, keeps_runs=True),
-    Page("moved_filters", 0.5),
-    Page("kernels", 5),
-    Page("adult_examples", 2),
-    Page("moved_draws", 5),
-    Page("support_vectors", 2, 5, ("--set", "adult")),
+    Page("moved_filters", 0.1),
+    Page("kernels", 2),
+    Page("adult_examples", 0.5),
+    Page("moved_draws", 1),
+    Page("support_vectors", 0.5, 5, ("--set", "adult")),
     Page("support_vectors", 0.5, 5, ("--set", "spambase")),
     # GreedyTL
-    Page("transfer", 3, 10),
-    Page("transfer_network", 3, 10, keeps_runs=True),
+    Page("transfer", 0.5, 10),
+    Page("transfer_network", 1, 10, keeps_runs=True),
     # Sparsifiability
-    Page("sparsification", 1),
+    Page("sparsification", 0.2),
     # The library
-    Page("sparse_peers", 2, 3),
-    Page("screening", 0.5),
-    Page("scaling", 8, keeps_runs=True),
-    Page("layers", 40, 3, keeps_runs=True),
-    Page("mosaics", 1),
-    Page("ocr", 2),
-    Page("exports", 0.2),
-    Page("extraction", 2, keeps_runs=True, reads_data=False),
-    Page("reliability", 8, keeps_runs=True, reads_data=False),
+    Page("sparse_peers", 0.2, 3),
+    Page("screening", 0.2),
+    Page("scaling", 1.5, keeps_runs=True),
+    Page("layers", 3, 3, keeps_runs=True),
+    Page("mosaics", 0.2),
+    Page("ocr", 0.5),
+    Page("exports", 0.1),
+    Page("extraction", 1.2, keeps_runs=True, reads_data=False),
+    Page("reliability", 1, keeps_runs=True, reads_data=False),
 )
 
 

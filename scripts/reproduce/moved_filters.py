@@ -51,20 +51,6 @@ def methods() -> dict[str, Callable[..., Run]]:
     }
 
 
-def reached_for_good(run: Run, accuracy: float) -> float:
-    """Return the seconds from which on no round is below an accuracy; infinite if the last is."""
-    below = np.flatnonzero(run.accuracy < accuracy)
-    first = below[-1] + 1 if len(below) else 0
-    return float(run.seconds[first]) if first < len(run.seconds) else np.inf
-
-
-def _mean_seconds(seconds: list[float]) -> str:
-    """Return the mean of those that are known, and how many these are."""
-    known = [s for s in seconds if np.isfinite(s)]
-    mean = f"{np.mean(known):.1f}" if known else "–"
-    return f"{mean} ({len(known)} of {len(seconds)})"
-
-
 def at(run: Run, count: int) -> tuple[float, float]:
     """Return accuracy and seconds of the first round with so many features, or of the last."""
     there = np.flatnonzero(run.counts >= count)
@@ -109,17 +95,11 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         for name, found in runs.items()
     }
     pool = next(iter(runs))
-    finals = [float(run.accuracy[-1]) for run in runs[pool]]
-    rows, until = [], []
+    rows = []
     for name, found in runs.items():
         cells = [[at(run, count) for run in found] for count in COUNTS]
         accuracies = [spread([accuracy for accuracy, _ in cell]) for cell in cells]
-        rows.append([name, *accuracies, f"{np.mean([s for _, s in cells[-1]]):.1f}"])
-        pairs = list(zip(found, finals, strict=True))
-        crossings = [
-            [crossing(*pair) for pair in pairs] for crossing in (Run.time_to, reached_for_good)
-        ]
-        until.append([name, *map(_mean_seconds, crossings)])
+        rows.append([name, *accuracies, spread([seconds for _, seconds in cells[-1]], 1)])
     keep_runs(options.out, "moved_filters", kept)
     write_page(
         options.out,
@@ -128,7 +108,6 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         last_seed=options.seeds - 1,
         pool=POOL,
         results=table(["method", *map(str, COUNTS), "seconds"], rows),
-        until=table(["method", "first", "for good"], until),
         screened=SCREENED,
         kept=KEPT,
         entering=ENTERING,

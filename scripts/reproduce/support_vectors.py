@@ -189,27 +189,10 @@ MACHINES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, Any], Fitted], tuple
     "infinite kernels": (infinite, tuple(zip(COSTS, strict=True))),
 }
 
-# What each machine's settings are called.
-SETTINGS = {
-    "GrFL": ("bounds of σ", "λ"),
-    "drawn and tuned": ("σ", "epochs", "rate", "label smoothing"),
-    "SVC": ("C", "γ"),
-    "CSI": ("γ", "ridge"),
-    "infinite kernels": ("C",),
-}
 # Their matrices grow with the square of the examples, or their steps with the rank.
 MOST_EXAMPLES = {"CSI": 1000, "infinite kernels": 1000}
 
 Measured = dict[tuple[str, int], list[Outcome]]
-
-
-def at_ends(name: str, how: tuple[Any, ...]) -> str:
-    """Return which of a machine's settings are at an end of their grid, of three values or more."""
-    grids = [list(dict.fromkeys(values)) for values in zip(*MACHINES[name][1], strict=True)]
-    named = zip(SETTINGS[name], grids, how, strict=True)
-    return ", ".join(
-        word for word, grid, value in named if len(grid) > 2 and value in (grid[0], grid[-1])
-    )
 
 
 def choose(name: str, task: Task, train: np.ndarray) -> tuple[str, Any]:
@@ -248,7 +231,7 @@ def measure(
             if (label, name) in done:
                 continue
             kind, how = choose(name, task, train)
-            chosen.append([label, name, kind, how, at_ends(name, how), commit()])
+            chosen.append([label, name, kind, how, commit()])
             for size in sizes_of(task, name):
                 rows = train[:size]
                 found = outcome(name, task.inputs(kind, rows), task.y, rows, test, how)

@@ -53,7 +53,7 @@ ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 PRICES = (1.5, 2.0, 3.0, 5.0)
 SQUARES = (1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 # λ of the smooth ℓ1 norm, and its rounds; the paper made 3000.
-SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0), 200
+SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0), 150
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 3e4, 1e5, 3e5)
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35

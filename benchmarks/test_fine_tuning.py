@@ -10,8 +10,8 @@ from benchmarks.data import synthetic
 from benchmarks.measuring import Paired
 from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.generators.patches import PatchTemplates
-from visionshare.generators.patches.restricted import RestrictedPlan
-from visionshare.generators.patches.restricted_kernels import chosen_features
+from visionshare.generators.patches.kernels import patch_features
+from visionshare.generators.patches.plan import Plan
 from visionshare.generators.patches.tuning import TunableTemplates
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.machine.resources import thread_limit
@@ -23,18 +23,18 @@ def test_features_with_their_positions(paired: Paired) -> None:
     assert isinstance(family, PatchTemplates)
     features = TunableTemplates(family)
     plan = features._plan
-    assert isinstance(plan, RestrictedPlan)
+    assert isinstance(plan, Plan)
     images = np.random.default_rng(1).integers(0, 256, (128, 28, 28, 1), np.uint8)
-    out = np.empty((128, plan.n_features), np.float32)
-    positions = np.empty(out.shape, np.int32)
+    out = np.empty((plan.n_features, 128), np.float32)
+    positions = np.empty(out.T.shape, np.int32)
 
     def ours() -> None:
         for _ in range(8):
-            plan.transform_with_positions(images)
+            plan.with_positions(images)
 
     def plain() -> None:
         for _ in range(8):
-            chosen_features(
+            patch_features(
                 images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, 1, out, positions
             )
 

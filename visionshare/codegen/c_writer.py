@@ -74,11 +74,6 @@ class Writer:
         return "float" if self._on_floats else f"{self.prefix}_pixel"
 
     @property
-    def cell_type(self) -> str:
-        """The C name of a pixel's type in work memory: float, or a byte in integer arithmetic."""
-        return f"{self.prefix}_cell" if self.bytes else "float"
-
-    @property
     def sum_type(self) -> str:
         """The C name of the type of sums over all inputs, which the user may make double."""
         return f"{self.prefix.upper()}_SUM"
@@ -121,7 +116,6 @@ class Writer:
             "uint8_t": 1,
             "uint16_t": 2,
             "int64_t": 8,
-            f"{self.prefix}_cell": 4 if self.bits is None else 1,
             f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
         }
         # Bytes and alignment of each member; inner units are a union of their structures.
@@ -164,7 +158,6 @@ class Writer:
             "macro": self.prefix.upper(),
             "flash": self.flash,
             "pixel": self.pixel_type,
-            "cell": self.cell_type,
             "sum": self.sum_type,
             "quantized": self.bits is not None,
         }

@@ -10,6 +10,7 @@ from visionshare.generators.layers.templates.intrinsics import (
     MOST_ROWS,
     MOST_VECTORS,
     POSITIONS,
+    TEMPLATE_TILES,
     WIDEST,
     gather_rows,
     largest,
@@ -25,7 +26,10 @@ def floats(*shape):
 
 @njit
 def call_respond(pixels, starts, first, n, row, rows, length, taps, width, sums):
-    respond(pixels, starts, first, n, row, rows, length, taps, 0, width, sums, 0)
+    respond(
+        pixels, starts, first, n, row, rows, length,
+        taps, width, length * width, width, width, taps, 0, 0, sums, 0, width,
+    )  # fmt: skip
 
 
 @njit
@@ -38,8 +42,7 @@ def call_gather(source, line, starts, factors, n, rows, vectors, out, to, out_li
     gather_rows(source, line, starts, factors, n, rows, vectors, out, to, out_line)
 
 
-@pytest.mark.parametrize("width", [w for w in (4, 8, 16, 32) if w <= WIDEST])
-@pytest.mark.parametrize("n", [1, 3, POSITIONS])
+@pytest.mark.parametrize(("n", "width"), TEMPLATE_TILES)
 def test_responses_are_sums_of_taps(width, n):
     pixels, taps = floats(7 * 11), floats(1 + 3 * 5, width)
     starts = rng.integers(0, 40, POSITIONS + 2)

@@ -1,4 +1,4 @@
-"""Patch templates in C: feature by feature, in floats or in integers."""
+"""Patch templates in C: feature by feature, in floats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.generators.inputs import raster_shape
 from visionshare.generators.patches.masks import mask_spans
-from visionshare.generators.patches.whole import quantized_taps
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -59,29 +58,14 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
         "layout_type": integer_type(plain.layout),
         "tap_type": "float",
         "mask_type": "float",
-        "response_type": "float",
         "unit": np.float32(1 / 255 if writer.bytes else 1),
-        "integers": writer.bits is not None,
     }
     tables: dict[str, np.ndarray] = plain._asdict()
-    if writer.bits is not None and not writer.bytes:
+    if writer.bits is not None:
         # Sums are of floats, whatever the tables hold.
         tables = _rounded(plain, writer.bits)
-        values |= {
-            "tap_type": integer_type(tables["taps"]),
-            "mask_type": "uint16_t",
-            "quantized": False,
-        }
-    elif writer.bits is not None:
-        tables = _quantized(plain, writer.bits)
-        # Bytes stay bytes: their scale is among the features' scales.
-        values |= {
-            "tap_type": integer_type(tables["taps"]),
-            "mask_type": "uint16_t",
-            "response_type": "int32_t",
-            "unit": 1,
-        }
-    work = {"canvas": WorkArray(writer.cell_type, plane * channels)}
+        values |= {"tap_type": integer_type(tables["taps"]), "mask_type": "uint16_t"}
+    work = {"canvas": WorkArray("float", plane * channels)}
     return writer.unit(__file__, "patches", tables, values, work)
 
 
@@ -120,31 +104,6 @@ def _rounded(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
         "row_masks": row_masks,
         "col_masks": col_masks,
         "taps": taps,
-        "scales": scales.astype(np.float32),
-    }
-
-
-def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
-    """Return the tables in integers, with the shifts of responses and the scales of features."""
-    # Sums of taps and bytes are exact in 32 bits. They are shifted to 15 bits, and masks have 15
-    # bits too, so that no product exceeds 30.
-    layout = tables.layout
-    taps, tap_scales = quantized_taps(tables.taps, bits)
-    rows = taps.reshape(len(taps), -1)
-    # The largest response: white where the template is positive, black elsewhere.
-    bound = 255 * np.maximum(np.where(rows > 0, rows, 0).sum(axis=1), 1)
-    shifts = np.maximum(0, np.ceil(np.log2((bound + 1) / 2**15))).astype(np.int64)
-    scales = (tap_scales * 2.0**shifts)[layout[:, 0]] * 2**15 / 255
-    row_masks, row_scales = _quantized_masks(tables.row_masks)
-    scales *= row_scales[layout[:, 1]]
-    col_masks, col_scales = _quantized_masks(tables.col_masks)
-    scales *= col_scales[layout[:, 4]]
-    return {
-        "layout": layout,
-        "row_masks": row_masks,
-        "col_masks": col_masks,
-        "taps": taps,
-        "shifts": shifts,
         "scales": scales.astype(np.float32),
     }
 

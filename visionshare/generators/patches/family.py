@@ -23,14 +23,20 @@ from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import CONTRASTS
 from visionshare.generators.patches.masks import axis_masks, mask_spans
-from visionshare.generators.patches.restricted import (
-    RestrictedPlan,
+from visionshare.generators.patches.plan import (
+    Plan,
     added_templates_macs,
+    pool_columns,
     templates_macs,
 )
 from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
-from visionshare.machine.resources import run_blocks, single_threaded_blas, size_text
+from visionshare.machine.resources import size_text
+
+# Templates whose features are searched together.
+_BLOCK = 16
+# Features of a template, at least, that are computed as those of a whole pool are.
+_MANY = 4
 
 
 class PatchTemplates(FeatureFamily):
@@ -90,7 +96,7 @@ class PatchTemplates(FeatureFamily):
 
     name: ClassVar[str] = "patches"
     tunable_on_maps: ClassVar[bool] = True
-    _plan: RestrictedPlan | None = None
+    _plan: Plan | None = None
 
     def __init__(
         self,
@@ -146,6 +152,7 @@ class PatchTemplates(FeatureFamily):
         self.layout_ = np.stack([a.ravel() for a in pairs], axis=1)
         self.n_features_ = len(self.layout_)
         self._whole_pool = True
+        self._plan = None
         return self
 
     @property
@@ -196,18 +203,7 @@ class PatchTemplates(FeatureFamily):
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
         """Return features (n_images, n), float32."""
-        if self._whole_pool:
-            return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
-        ids = None if features is None else check_features(features, self.n_features_)
-        return self._plan_of(ids).transform(check_images(images, self.image_shape_), n_jobs)
-
-    def _plan_of(self, ids: np.ndarray | None) -> RestrictedPlan:
-        if ids is not None:
-            return self.take(ids)._plan_of(None)
-        if self._plan is None:
-            masks = self.row_masks_, self.col_masks_
-            self._plan = RestrictedPlan(self.templates_, *masks, self.layout_)
-        return self._plan
+        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     def transform_columns(
         self,
@@ -218,58 +214,30 @@ class PatchTemplates(FeatureFamily):
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
-        In a whole pool a column's bits are the same whatever else is asked for, in whatever
-        batches of images and on however many threads.
+        A column's bits are the same whatever else is asked for, in whatever batches of images
+        and on however many threads.
         """
         check_dtype(dtype)
-        ids = check_features(features, self.n_features_)
-        if not self._whole_pool:
-            return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
-        from visionshare.generators.patches.kernels import BLOCK, TILE_IMAGES, pool_columns
-
         raster = check_images(images, self.image_shape_)
-        n_masks = self.n_features_ // len(self.templates_)
-        blocks = self._blocks()
-        out = np.empty((len(ids), len(raster)), np.uint16 if dtype == "float16" else np.float32)
-        row_of = np.full((len(blocks), BLOCK, len(self.row_masks_), self.grid), -1, np.int64)
-        row_of.ravel()[ids] = np.arange(len(ids))
-        used = np.flatnonzero((row_of >= 0).any(axis=(1, 2, 3)))
-        # So many blocks at once that a thread's tile of features stays within a few megabytes.
-        together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
-        spans = np.stack([mask_spans(self.row_masks_), mask_spans(self.col_masks_)])
-        batches = [used[start : start + together] for start in range(0, len(used), together)]
-        parts = [(blocks[batch], row_of[batch]) for batch in batches]
+        if features is None and not self._whole_pool:
+            return self._kept_plan.columns(raster, n_jobs, dtype)
+        ids = check_features(features, self.n_features_)
+        n_templates = len(np.unique(self.layout_[ids, 0]))
+        if self._whole_pool and len(np.unique(ids)) == len(ids) >= _MANY * n_templates:
+            return pool_columns(self, raster, ids, n_jobs, dtype)
+        return self.take(ids)._kept_plan.columns(raster, n_jobs, dtype)
 
-        def tile(start: int, stop: int) -> None:
-            for templates, rows in parts:
-                pool_columns(
-                    raster[start:stop],
-                    self.patch_size,
-                    templates,
-                    self.row_masks_,
-                    self.col_masks_,
-                    spans,
-                    rows,
-                    out[:, start:stop],
-                )
-
-        with single_threaded_blas():
-            run_blocks(tile, len(raster), TILE_IMAGES, n_jobs)
-        return out.view(np.float16) if dtype == "float16" else out
-
-    def _blocks(self) -> np.ndarray:
-        from visionshare.generators.patches.kernels import BLOCK
-
-        flat = self.templates_.reshape(len(self.templates_), -1)
-        n_blocks = -(-len(flat) // BLOCK)
-        padded = np.zeros((n_blocks * BLOCK, flat.shape[1]), np.float32)
-        padded[: len(flat)] = flat
-        return np.ascontiguousarray(padded.reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1))
+    @property
+    def _kept_plan(self) -> Plan:
+        if self._plan is None:
+            masks = self.row_masks_, self.col_masks_
+            self._plan = Plan(self.templates_, *masks, self.layout_)
+        return self._plan
 
     def boxes(self, image: np.ndarray) -> np.ndarray:
         """Return where each maximum is, (n_features_, 4); where it was sought if there is none."""
         raster = check_images(np.asarray(image)[None], self.image_shape_)
-        _, positions = self._plan_of(None).transform_with_positions(raster)
+        _, positions = self._kept_plan.with_positions(raster)
         place = positions[0].astype(np.int64)
         ids = self.layout_
         spans = [mask_spans(self.row_masks_)[ids[:, 1]], mask_spans(self.col_masks_)[ids[:, 2]]]
@@ -280,10 +248,8 @@ class PatchTemplates(FeatureFamily):
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids by block of templates: a block costs the same for any of its ids."""
-        from visionshare.generators.patches.kernels import BLOCK
-
         ids = check_features(features, self.n_features_)
-        block = self.layout_[ids, 0] // BLOCK
+        block = self.layout_[ids, 0] // _BLOCK
         order = np.argsort(block, kind="stable")
         return np.split(ids[order], np.flatnonzero(np.diff(block[order])) + 1) if len(ids) else []
 

@@ -1,83 +1,205 @@
-"""The kernel of a whole pool of patch features: convolution as blocked products, maxima in cache.
+"""The kernel of patch features: what chosen ones need and no more, of one image or sixteen.
 
-Templates run in blocks of 16, the innermost axis of every array here: a block's product with an
-image's patches is one small matrix product, its responses stay in cache, and the maxima over
-masked positions are passes over contiguous floats. Patches of zeros are skipped: their responses
-are 0, which no maximum needs. A column's bits depend neither on the batch of images nor on the
-templates evaluated beside it nor on the number of threads.
+Images lie side by side, innermost everywhere: of sixteen images every step is one over whole
+vectors. Of one image steps would be short, so that each window is read from a strip of the image as
+high as it is, and its rows are computed in one run, with what lies between them. A feature's bits
+are the same, whatever else is computed.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.patches.record_kernels import margin, pixel_unit
-from visionshare.generators.patches.tables import Masks
+from visionshare.generators.layers.templates.intrinsics import (
+    LANES,
+    POSITIONS,
+    WIDEST,
+    respond_in_vectors,
+)
 
-BLOCK = 16
-# Images whose features are turned into columns together: 32 float16 fill a cache line.
-TILE_IMAGES = 32
-# Rows of positions that are pooled in one pass.
-ROWS = 4
+# Sums that are in registers at once, of whole vectors.
+_SUMS = POSITIONS * WIDEST
+# Floats that vectors may write behind the last sum.
+_SPARE = 128
+
+
+class Tables(NamedTuple):
+    """The work of one evaluation, all int64."""
+
+    #: First column, columns, and where it begins.
+    strips: np.ndarray
+    #: Windows of one rectangle: strip, first row, rows, first column, columns; first window, end.
+    groups: np.ndarray
+    #: First feature of each window, and the end.
+    windows: np.ndarray
+    #: Row mask, top, end, column mask, left, right, name; columns that its row mask is needed for.
+    features: np.ndarray
+
+    def packed(self) -> np.ndarray:
+        """Return one vector: the numbers of rows, then the tables one after the other."""
+        # A call of a numba kernel from Python costs time for each argument, most for a tuple.
+        rows = [np.array([len(table) for table in self])]
+        return np.concatenate(rows + [table.ravel() for table in self]).astype(np.int64)
+
+
+class Masks(NamedTuple):
+    """Row masks and column masks, each of shape (n_masks, positions), float32."""
+
+    rows: np.ndarray
+    cols: np.ndarray
+
+
+class Planes(NamedTuple):
+    """Pixels from the first that a window reads, floats of a plane and of a row, and images."""
+
+    pixels: np.ndarray
+    plane: int
+    row: int
+    wide: int
+
+
+class Run(NamedTuple):
+    """Runs of responses that are computed together: how many, and floats of each."""
+
+    n: int
+    length: int
+
+
+class Window(NamedTuple):
+    """First row and column of the positions of responses, and floats from row to row."""
+
+    top: int
+    left: int
+    row: int
+
+
+class Scratch(NamedTuple):
+    """Buffers of one block of images: maxima over rows, over all, and the columns of those."""
+
+    peaks: np.ndarray
+    best: np.ndarray
+    column: np.ndarray
+    shifted: np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def _ranges(image: np.ndarray, pad_y: int, pad_x: int, q: int, ranges: np.ndarray) -> None:
-    """Write, for each row of positions, where patches are not all zero."""
-    # A row of ``ranges`` (rows, 3) is the first position, the one after the last, and the number
-    # of positions in the rows before. Rows that are pooled together share their range. A patch of
-    # zeros has the response 0, which no maximum needs.
-    height, width, channels = image.shape
-    rows = ranges.shape[0]
-    total = 0
-    for y in range(0, rows, ROWS):
-        first = width
-        last = -1
-        for v in range(max(0, y - pad_y), min(height, y - pad_y + q + ROWS - 1)):
-            for u in range(width):
-                for c in range(channels):
-                    if image[v, u, c] != 0:
-                        first = min(first, u)
-                        last = max(last, u)
-        lo = max(0, first + pad_x - q + 1)
-        hi = max(lo, min(width + 2 * pad_x - q + 1, last + pad_x + 1))
-        for row in range(y, min(rows, y + ROWS)):
-            ranges[row, 0] = lo
-            ranges[row, 1] = hi
-            ranges[row, 2] = total
-            total += hi - lo
+def scratch_of(cols: int, wide: int) -> Scratch:
+    """Return the buffers for ``wide`` images, or templates, side by side."""
+    return Scratch(
+        np.empty(cols * wide, np.float32),
+        np.empty(wide, np.float32),
+        np.empty(wide, np.int32),
+        np.empty(wide, np.float32),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _pad(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, canvas: np.ndarray) -> None:
-    """Write an image (H, W, C) into the middle of a canvas whose margins are zero."""
-    height, width, channels = image.shape
-    for v in range(height):
-        for u in range(width):
-            for c in range(channels):
-                canvas[v + pad_y, (u + pad_x) * channels + c] = np.float32(image[v, u, c]) * unit
+def margin(side: int, positions: int, q: int) -> int:
+    """Return the zero pixels on each end of a side that q × q patches have positions on."""
+    return (positions + q - 1 - side) // 2
 
 
 @njit(cache=True, nogil=True)
-def _patches(
-    canvas: np.ndarray, q: int, channels: int, ranges: np.ndarray, out: np.ndarray
+def unpacked(packed: np.ndarray) -> Tables:
+    """Return the tables that :meth:`Tables.packed` put into one vector; nothing is copied."""
+    groups = 4 + packed[0] * 3
+    windows = groups + packed[1] * 7
+    features = windows + packed[2]
+    return Tables(
+        packed[4:groups].reshape((packed[0], 3)),
+        packed[groups:windows].reshape((packed[1], 7)),
+        packed[windows:features],
+        packed[features:].reshape((packed[3], 9)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def copy_strips(
+    images: np.ndarray,
+    strips: np.ndarray,
+    margins: tuple[int, int],
+    height: int,
+    wide: int,
+    out: np.ndarray,
 ) -> None:
-    """Write the patches of a canvas as rows of ``out``, where ``ranges`` says so."""
-    row = 0
-    length = q * channels
-    for y in range(ranges.shape[0]):
-        for x in range(ranges[y, 0], ranges[y, 1]):
-            start = x * channels
-            for dy in range(q):
-                for i in range(length):
-                    out[row, dy * length + i] = canvas[y + dy, start + i]
-            row += 1
+    """Write vertical strips of padded images, channel by channel, into planes of zeros."""
+    images = borrowed(images)
+    out = borrowed(out)
+    n, H, W, channels = images.shape
+    unit = np.float32(1 / 255) if images.itemsize == 1 else np.float32(1)
+    for s in range(strips.shape[0]):
+        # Column x of a strip is column x − shift of the image.
+        width = strips[s, 1]
+        shift = margins[1] - strips[s, 0]
+        first = max(0, shift)
+        last = min(width, W + shift)
+        for c in range(channels):
+            plane = strips[s, 2] + c * height * width
+            for v in range(H):
+                row = plane + (v + margins[0]) * width
+                for i in range(n):
+                    values = images[i, v, first - shift : last - shift, c]
+                    to = out[(row + first) * wide + i : (row + last) * wide : wide]
+                    for x in range(values.shape[0]):
+                        to[x] = np.float32(values[x]) * unit
 
 
 @njit(cache=True, nogil=True)
-def raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
+def _lanes(left: int, n: int) -> int:
+    """Return how many of the sums that are left are computed at once for ``n`` templates."""
+    width = _SPARE
+    while width * n > _SUMS or (width > LANES and width > left):
+        width //= 2
+    return width
+
+
+@njit(cache=True, nogil=True)
+def at_once(left: int) -> int:
+    """Return how many templates, or positions, are computed at once where some are left."""
+    if left >= POSITIONS:
+        return POSITIONS
+    return 4 if left >= 4 else min(left, 2)
+
+
+@njit(cache=True, nogil=True)
+def _respond(
+    planes: Planes,
+    taps: np.ndarray,
+    starts: np.ndarray,
+    n: int,
+    run: Run,
+    out: np.ndarray,
+    size: int,
+) -> None:
+    """Write the responses of ``n`` templates (C, q, q) on a window, ``size`` floats apart."""
+    channels, q = taps.shape[1:3]
+    pixels = borrowed(planes.pixels)
+    flat = borrowed(taps.reshape(-1))
+    starts = borrowed(starts)
+    out = borrowed(out)
+    for t in range(n):
+        out[t * size : (t + 1) * size] = np.float32(0)
+    for y in range(run.n):
+        lane = 0
+        while lane < run.length:
+            width = _lanes(run.length - lane, n)
+            at = y * planes.row + lane
+            to = y * run.length + lane
+            for c in range(channels):
+                respond_in_vectors(
+                    flat[c * q * q :], starts, 0, n, q, q, q,
+                    pixels, c * planes.plane + at, planes.row, planes.wide, width,
+                    out, to, size, out, to, size,
+                )  # fmt: skip
+            lane += width
+
+
+@njit(cache=True, nogil=True)
+def _raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
     """Raise ``peak`` to weighted values, element by element."""
     for i in range(peak.shape[0]):
         v = values[i] * weight
@@ -86,16 +208,12 @@ def raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def raise_to_rows(
-    values: np.ndarray,
-    length: int,
-    w0: np.float32,
-    w1: np.float32,
-    w2: np.float32,
-    w3: np.float32,
-    peak: np.ndarray,
-) -> None:
+def _raise_to_rows(values: np.ndarray, length: int, weights: np.ndarray, peak: np.ndarray) -> None:
     """Raise ``peak`` to four weighted rows ``length`` apart, reading and writing it once."""
+    w0 = weights[0]
+    w1 = weights[1]
+    w2 = weights[2]
+    w3 = weights[3]
     one = values[length:]
     two = values[2 * length :]
     three = values[3 * length :]
@@ -112,78 +230,29 @@ def raise_to_rows(
 
 
 @njit(cache=True, nogil=True)
-def _profiles(
-    patches: np.ndarray,
-    block: np.ndarray,
-    ranges: np.ndarray,
-    masks: np.ndarray,
-    spans: np.ndarray,
-    responses: np.ndarray,
-    profiles: np.ndarray,
-) -> None:
-    """Write the maximum over y of response × mask per row mask, x and template."""
-    # The maximum over y of response × mask. Four rows of responses at a time are computed and
-    # used by all masks while they are in the first cache.
-    patches = borrowed(patches)
-    responses = borrowed(responses)
-    profiles = borrowed(profiles)
-    masks = borrowed(masks)
-    rows = ranges.shape[0]
-    profiles[:] = np.float32(0)
-    for y in range(0, rows, ROWS):
-        left = ranges[y, 0]
-        length = ranges[y, 1] - ranges[y, 0]
-        count = min(ROWS, rows - y)
-        if length == 0:
-            continue
-        offset = ranges[y, 2]
-        positions = count * length
-        np.dot(patches[offset : offset + positions], block, responses[:positions])
-        flat = responses[:positions].reshape(-1)
-        size = length * BLOCK
-        for a in range(masks.shape[0]):
-            if spans[a, 0] >= y + count or spans[a, 1] <= y:
-                continue
-            peak = profiles[a, left * BLOCK : left * BLOCK + size]
-            if count == ROWS:
-                # Rows of the four that the mask does not reach have the weight 0.
-                w = masks[a, y : y + ROWS]
-                raise_to_rows(flat, size, w[0], w[1], w[2], w[3], peak)
-            else:
-                for row in range(count):
-                    raise_to(flat[row * size : (row + 1) * size], masks[a, y + row], peak)
+def _highest(peak: np.ndarray, col_mask: np.ndarray, best: np.ndarray, column: np.ndarray) -> None:
+    """Write the maximum over columns of peak × mask, and the first column that has it."""
+    wide = best.shape[0]
+    for i in range(wide):
+        best[i] = np.float32(0)
+        column[i] = -1
+    for x in range(col_mask.shape[0]):
+        values = peak[x * wide : (x + 1) * wide]
+        weight = col_mask[x]
+        for i in range(wide):
+            v = values[i] * weight
+            above = v > best[i]
+            best[i] = v if above else best[i]
+            column[i] = x if above else column[i]
 
 
 @njit(cache=True, nogil=True)
-def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndarray) -> None:
-    """Write the maximum over x in [lo, hi) of profile × mask, for the 16 templates of a block."""
-    profile = borrowed(profile)
-    for t in range(BLOCK):
-        out[t] = np.float32(0)
-    x = lo
-    while x + 4 <= hi:
-        # Four positions a pass: the maxima so far are read and written once for all.
-        part = profile[x * BLOCK : (x + 4) * BLOCK]
-        w0 = mask[x]
-        w1 = mask[x + 1]
-        w2 = mask[x + 2]
-        w3 = mask[x + 3]
-        for t in range(BLOCK):
-            a = part[t] * w0
-            b = part[BLOCK + t] * w1
-            c = part[2 * BLOCK + t] * w2
-            d = part[3 * BLOCK + t] * w3
-            a = a if a > b else b
-            c = c if c > d else d
-            a = a if a > c else c
-            u = out[t]
-            out[t] = a if a > u else u
-        x += 4
-    for rest in range(x, hi):
-        for t in range(BLOCK):
-            v = profile[rest * BLOCK + t] * mask[rest]
-            u = out[t]
-            out[t] = v if v > u else u
+def _first_row(response: np.ndarray, size: int, row_mask: np.ndarray, peak: np.float32) -> int:
+    """Return the first row whose weighted response, every ``size`` floats one, is the maximum."""
+    for y in range(row_mask.shape[0]):
+        if response[y * size] * row_mask[y] == peak:
+            return y
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -204,82 +273,142 @@ def to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_columns(tile: np.ndarray, row_of: np.ndarray, out: np.ndarray) -> None:
-    """Turn the features of a tile (images, blocks, masks, masks, 16) into columns of ``out``."""
-    count, n_blocks, n_rows, n_cols, _ = tile.shape
-    turned = np.zeros((BLOCK, TILE_IMAGES), np.float32)
-    shifted = np.empty(TILE_IMAGES, np.float32)
-    half = out.itemsize == 2
-    for b in range(n_blocks):
-        for a in range(n_rows):
-            for c in range(n_cols):
-                for i in range(count):
-                    for t in range(BLOCK):
-                        turned[t, i] = tile[i, b, a, c, t]
-                for t in range(BLOCK):
-                    r = row_of[b, t, a, c]
-                    if r >= 0 and half:
-                        to_half(turned[t], shifted, out[r])
-                    elif r >= 0:
-                        for i in range(count):
-                            out[r, i] = turned[t, i]
-
-
-@njit(cache=True, nogil=True)
-def _pool_tile(
-    images: np.ndarray,
-    q: int,
-    blocks: np.ndarray,
+def pool(
+    response: np.ndarray,
+    window: Window,
+    features: np.ndarray,
     masks: Masks,
-    spans: np.ndarray,
-    tile: np.ndarray,
+    scratch: Scratch,
+    out: np.ndarray,
+    maxima: np.ndarray,
 ) -> None:
-    """Write the features of a few images, (images, blocks, row masks, grid, 16)."""
-    _, height, width, channels = images.shape
-    n_rows, rows = masks.rows.shape
-    cols = masks.cols.shape[1]
-    grid = tile.shape[3]
-    unit = pixel_unit(images)
-    pad_y = margin(height, rows, q)
-    pad_x = margin(width, cols, q)
-    canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
-    patches = np.empty((rows * cols, q * q * channels), np.float32)
-    responses = np.empty((ROWS * cols, BLOCK), np.float32)
-    ranges = np.empty((rows, 3), np.int64)
-    profiles = np.empty((n_rows, cols * BLOCK), np.float32)
-    for i in range(images.shape[0]):
-        _ranges(images[i], pad_y, pad_x, q, ranges)
-        _pad(images[i], unit, pad_y, pad_x, canvas)
-        _patches(canvas, q, channels, ranges, patches)
-        for b in range(blocks.shape[0]):
-            _profiles(patches, blocks[b], ranges, masks.rows, spans[0], responses, profiles)
-            for a in range(n_rows):
-                for c in range(grid):
-                    k = (a // grid) * grid + c
-                    lo = spans[1, k, 0]
-                    hi = spans[1, k, 1]
-                    _peaks(profiles[a], masks.cols[k], lo, hi, tile[i, b, a, c])
+    """Write the features of one template's responses on a window, and where they are."""
+    # The maximum over rows comes first: it is that of all features of one row mask.
+    response = borrowed(response)
+    features = borrowed(features)
+    out = borrowed(out)
+    maxima = borrowed(maxima)
+    rows = borrowed(masks.rows)
+    cols = borrowed(masks.cols)
+    peaks = borrowed(scratch.peaks)
+    best = borrowed(scratch.best)
+    column = borrowed(scratch.column)
+    wide = best.shape[0]
+    for f in range(features.shape[0]):
+        a = features[f, 0]
+        top = features[f, 1]
+        end = features[f, 2]
+        left = features[f, 4]
+        right = features[f, 5]
+        name = features[f, 6]
+        first = features[f, 7]
+        begin = (top - window.top) * window.row + (first - window.left) * wide
+        if f == 0 or a != features[f - 1, 0]:
+            peak = peaks[: (features[f, 8] - first) * wide]
+            peak[:] = np.float32(0)
+            offset = begin
+            y = top
+            while y + 4 <= end:
+                _raise_to_rows(response[offset:], window.row, rows[a, y : y + 4], peak)
+                offset = offset + 4 * window.row
+                y = y + 4
+            for row in range(y, end):
+                _raise_to(response[offset : offset + peak.shape[0]], rows[a, row], peak)
+                offset += window.row
+        shift = (left - first) * wide
+        _highest(peaks[shift:], cols[features[f, 3], left:right], best, column)
+        if out.itemsize == 2:
+            to_half(best, scratch.shifted, out[name])
+        else:
+            for i in range(out.shape[1]):
+                out[name, i] = best[i]
+        for i in range(maxima.shape[0]):
+            maxima[i, name] = -1
+            if column[i] >= 0:
+                at = shift + column[i] * wide + i
+                y = top + _first_row(
+                    response[begin + at :], window.row, rows[a, top:end], peaks[at]
+                )
+                maxima[i, name] = y * cols.shape[1] + left + column[i]
 
 
 @njit(cache=True, nogil=True)
-def pool_columns(
+def _evaluate_block(
     images: np.ndarray,
-    q: int,
-    blocks: np.ndarray,
+    tables: Tables,
+    taps: np.ndarray,
+    masks: Masks,
+    wide: int,
+    out: np.ndarray,
+    maxima: np.ndarray,
+) -> None:
+    """Write the features of up to ``wide`` images."""
+    strips, groups, windows, features = tables
+    channels, q = taps.shape[1:3]
+    rows = masks.rows.shape[1]
+    cols = masks.cols.shape[1]
+    height = rows + q - 1
+    margins = margin(images.shape[1], rows, q), margin(images.shape[2], cols, q)
+    pixels = np.zeros(strips[:, 1].sum() * height * channels * wide + _SPARE, np.float32)
+    copy_strips(images, strips, margins, height, wide, pixels)
+    most = 0
+    for g in range(groups.shape[0]):
+        columns = groups[g, 4] if wide > 1 else strips[groups[g, 0], 1]
+        n = min(POSITIONS, groups[g, 6] - groups[g, 5])
+        most = max(most, n * (groups[g, 2] * columns * wide + _SPARE))
+    responses = np.empty(most, np.float32)
+    starts = np.arange(taps.shape[0]) * (channels * q * q)
+    scratch = scratch_of(cols, wide)
+    for g in range(groups.shape[0]):
+        strip = groups[g, 0]
+        y0 = groups[g, 1]
+        n_rows = groups[g, 2]
+        x0 = groups[g, 3]
+        n_cols = groups[g, 4]
+        width = strips[strip, 1]
+        start = strips[strip, 2] + y0 * width + x0 - strips[strip, 0]
+        planes = Planes(pixels[start * wide :], height * width * wide, width * wide, wide)
+        if wide > 1:
+            line = n_cols * wide
+            run = Run(n_rows, line)
+        else:
+            line = width
+            run = Run(1, (n_rows - 1) * width + n_cols)
+        size = run.n * run.length + _SPARE
+        # Templates of one window are computed together.
+        begin = groups[g, 5]
+        while begin < groups[g, 6]:
+            n = at_once(groups[g, 6] - begin)
+            _respond(planes, taps, starts[begin:], n, run, responses, size)
+            for t in range(n):
+                served = features[windows[begin + t] : windows[begin + t + 1]]
+                response = responses[t * size : (t + 1) * size]
+                pool(response, Window(y0, x0, line), served, masks, scratch, out, maxima)
+            begin += n
+
+
+@njit(cache=True, nogil=True)
+def patch_features(
+    images: np.ndarray,
+    packed: np.ndarray,
+    taps: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
-    spans: np.ndarray,
-    row_of: np.ndarray,
+    wide: int,
     out: np.ndarray,
+    maxima: np.ndarray,
 ) -> None:
-    """Write the columns of whole blocks of templates with all masks for a few images."""
+    """Write features: a template once for all its masks, only where they reach."""
     # images: (n, H, W, C), uint8 or float32
-    # blocks: (n_blocks, q·q·C, 16), float32
-    # row_masks, col_masks: (widths × grid, rows) and (widths × grid, cols)
-    # spans: (2, widths × grid, 2), int64
-    # row_of: int64, shape (n_blocks, 16, widths × grid, grid)
-    # out: (n_columns, n), float32, or uint16 for float16 bits
-    n_blocks, _, n_rows, grid = row_of.shape
-    tile = np.empty((images.shape[0], n_blocks, n_rows, grid, BLOCK), np.float32)
-    _pool_tile(images, q, blocks, Masks(row_masks, col_masks), spans, tile)
-    _write_columns(tile, row_of, out)
+    # packed: the tables for ``wide`` images side by side
+    # taps: (n_windows, C, q, q), float32
+    # row_masks, col_masks: (n_masks, rows) and (n_masks, cols), float32
+    # wide: images side by side, 1 or 16
+    # out: (n_features, n), float32, or uint16 for float16 bits
+    # maxima: (n, n_features), int32, or (0, 0)
+    tables = unpacked(packed)
+    masks = Masks(row_masks, col_masks)
+    for start in range(0, images.shape[0], wide):
+        end = min(start + wide, images.shape[0])
+        positions = maxima[start:end] if maxima.size else maxima
+        _evaluate_block(images[start:end], tables, taps, masks, wide, out[:, start:end], positions)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.generators.patches.restricted import template_windows
+from visionshare.generators.patches.plan import template_windows
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph

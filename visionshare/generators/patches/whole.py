@@ -13,7 +13,7 @@ from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.whole_numbers import WholeFeatures
 from visionshare.errors import InputError
 from visionshare.generators.inputs import raster_shape
-from visionshare.generators.patches.restricted import template_windows
+from visionshare.generators.patches.plan import template_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,10 +23,13 @@ __all__ = [
     "MOST_ROWS",
     "MOST_VECTORS",
     "POSITIONS",
+    "TEMPLATE_TILES",
+    "VECTOR_TILES",
     "WIDEST",
     "gather_rows",
     "largest",
     "respond",
+    "respond_in_vectors",
 ]
 
 
@@ -50,6 +53,15 @@ _FLOAT = ir.FloatType()
 _INT32 = ir.IntType(32)
 _INT64 = ir.IntType(64)
 _WIDTHS = [width for width in (4, 8, 16, 32) if width <= WIDEST]
+#: Positions, or templates, and lanes of vectors of one step, for templates side by side.
+TEMPLATE_TILES = [(n, width) for width in _WIDTHS for n in range(1, POSITIONS + 1)]
+#: The same where images or positions lie side by side: fewer templates with more lanes.
+VECTOR_TILES = [
+    (n, width)
+    for width in (16, 32, 64, 128)
+    for n in (1, 2, 4, POSITIONS)
+    if n * width <= POSITIONS * WIDEST
+]
 
 
 def _index(number: int) -> Any:
@@ -134,9 +146,9 @@ class _Emitter:
         pairs: list[tuple[int, int]],
         write: Callable[[int, int], None],
     ) -> None:
-        """Write the case of two numbers, each below 64."""
-        number = self.builder.add(self.builder.mul(first, _index(64)), second)
-        self.chosen(number, {64 * a + b: partial(write, a, b) for a, b in pairs})
+        """Write the case of two numbers, each below 256."""
+        number = self.builder.add(self.builder.mul(first, _index(256)), second)
+        self.chosen(number, {256 * a + b: partial(write, a, b) for a, b in pairs})
 
 
 def _signature(*arguments: Any) -> Any:
@@ -145,84 +157,96 @@ def _signature(*arguments: Any) -> Any:
     return types.void(*kinds)
 
 
-@intrinsic
-def respond(
-    typing_context: Any,
-    pixels: Any,
-    starts: Any,
-    first: Any,
-    n: Any,
-    row: Any,
-    rows: Any,
-    length: Any,
-    taps: Any,
-    at: Any,
-    width: Any,
-    sums: Any,
-    to: Any,
-) -> Any:
-    """Write the responses of ``width`` templates at ``n`` positions."""
-    # pixels : ndarray of float32
-    #     A padded image.
-    # starts : ndarray of int64
-    #     Where the patch of each position begins in ``pixels``; those from ``first`` on are used.
-    # first, n : int
-    #     At most ``POSITIONS`` positions.
-    # row : int
-    #     Floats from a row of the image to the next.
-    # rows, length : int
-    #     Rows of a template, and floats of a row.
-    # taps : ndarray of float32
-    #     The biases of the templates, then tap after tap, ``width`` templates side by side.
-    # at : int
-    #     Where they begin.
-    # width : {4, 8, 16, 32}
-    #     At most ``WIDEST``.
-    # sums : ndarray of float32
-    #     From ``to`` on, for each position, the responses of all templates.
-    # to : int
+def _sums_of_products(tiles: list[tuple[int, int]]) -> Any:
+    """Return a step that computes these numbers of scalars and lanes at once."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emit = _Emitter(context, builder)
-        kinds = signature.args
-        row, rows, length = arguments[4:7]
-        pixels = emit.data(kinds[0], arguments[0])
-        starts = emit.data(kinds[1], arguments[1], arguments[2])
-        taps = emit.data(kinds[7], arguments[7], arguments[8])
-        sums = emit.data(kinds[10], arguments[10], arguments[11])
+    @intrinsic
+    def respond(
+        typing_context: Any,
+        scalars: Any,
+        starts: Any,
+        first: Any,
+        n: Any,
+        row: Any,
+        rows: Any,
+        length: Any,
+        vectors: Any,
+        at: Any,
+        line: Any,
+        step: Any,
+        width: Any,
+        begins: Any,
+        begin: Any,
+        begin_line: Any,
+        sums: Any,
+        to: Any,
+        sums_line: Any,
+    ) -> Any:
+        """Write ``n`` · ``width`` sums of products of templates and pixels."""
+        # Sum (j, lane) begins with begins[begin + j · begin_line + lane], and adds, for y < rows
+        # and t < length, scalars[starts[first + j] + y · row + t] · vectors[at + y · line +
+        # t · step + lane]. It is written to sums[to + j · sums_line + lane].
+        # Where templates lie side by side they are the vectors, and the scalars are the pixels of
+        # n positions. Where images or positions do, pixels are the vectors, and the scalars are
+        # the taps of n templates. A sum has the same bits either way.
+        # (n, width): one of ``tiles``; a compiler takes long for many.
 
-        def write(width: int, n: int) -> None:
-            lanes = min(width, LANES)
-            vectors = [_index(v) for v in range(0, width, lanes)]
-            # 1) each sum begins with the bias
-            patches = [builder.gep(pixels, [emit.value_at(starts, _index(j))]) for j in range(n)]
-            biases = [emit.load(taps, v, lanes) for v in vectors]
-            totals = [emit.variables(biases) for _ in patches]
-            # 2) a tap is read once for all positions, a pixel once for all templates
-            with emit.range(_index(0), rows) as y:
-                line = builder.mul(y, row)
-                tap_row = builder.add(builder.mul(y, length), _index(1))
-                with emit.range(_index(0), length) as t:
-                    pixel = builder.add(line, t)
-                    tap = builder.mul(builder.add(tap_row, t), _index(width))
-                    weights = [emit.load(taps, builder.add(tap, v), lanes) for v in vectors]
-                    for patch, of_patch in zip(patches, totals, strict=True):
-                        value = emit.repeated(emit.value_at(patch, pixel), lanes)
-                        for weight, place in zip(weights, of_patch, strict=True):
-                            total = emit.add_product(value, weight, builder.load(place))
-                            builder.store(total, place)
-            # 3) sums leave the registers
-            for j, of_patch in enumerate(totals):
-                for v, place in zip(vectors, of_patch, strict=True):
-                    emit.store(builder.load(place), sums, builder.add(v, _index(j * width)))
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            emit = _Emitter(context, builder)
+            kinds = signature.args
+            row, rows, length = arguments[4:7]
+            line, step = arguments[9:11]
+            begin_line = arguments[14]
+            sums_line = arguments[17]
+            scalars = emit.data(kinds[0], arguments[0])
+            starts = emit.data(kinds[1], arguments[1], arguments[2])
+            vectors = emit.data(kinds[7], arguments[7], arguments[8])
+            begins = emit.data(kinds[12], arguments[12], arguments[13])
+            sums = emit.data(kinds[15], arguments[15], arguments[16])
 
-        sizes = [(width, n) for width in _WIDTHS for n in range(1, POSITIONS + 1)]
-        emit.chosen_pair(arguments[9], arguments[3], sizes, write)
-        return context.get_dummy_value()
+            def write(n: int, width: int) -> None:
+                lanes = min(width, LANES)
+                parts = [_index(v) for v in range(0, width, lanes)]
+                totals = []
+                for j in range(n):
+                    at = builder.mul(begin_line, _index(j))
+                    begun = [emit.load(begins, builder.add(at, v), lanes) for v in parts]
+                    totals.append(emit.variables(begun))
+                # A vector is read once for all scalars, a scalar once for all vectors.
+                sources = [
+                    builder.gep(scalars, [emit.value_at(starts, _index(j))]) for j in range(n)
+                ]
+                with emit.range(_index(0), rows) as y:
+                    scalar_row = builder.mul(y, row)
+                    vector_row = builder.mul(y, line)
+                    with emit.range(_index(0), length) as t:
+                        scalar = builder.add(scalar_row, t)
+                        vector = builder.add(vector_row, builder.mul(t, step))
+                        values = [emit.load(vectors, builder.add(vector, v), lanes) for v in parts]
+                        for source, of_source in zip(sources, totals, strict=True):
+                            factor = emit.repeated(emit.value_at(source, scalar), lanes)
+                            for value, place in zip(values, of_source, strict=True):
+                                total = emit.add_product(factor, value, builder.load(place))
+                                builder.store(total, place)
+                for j, of_source in enumerate(totals):
+                    at = builder.mul(sums_line, _index(j))
+                    for v, place in zip(parts, of_source, strict=True):
+                        emit.store(builder.load(place), sums, builder.add(at, v))
 
-    return _signature(
-        pixels, starts, first, n, row, rows, length, taps, at, width, sums, to
-    ), generate
+            emit.chosen_pair(arguments[3], arguments[11], tiles, write)
+            return context.get_dummy_value()
+
+        return _signature(
+            scalars, starts, first, n, row, rows, length,
+            vectors, at, line, step, width,
+            begins, begin, begin_line, sums, to, sums_line,
+        ), generate  # fmt: skip
+
+    return respond
+
+
+respond = _sums_of_products(TEMPLATE_TILES)
+respond_in_vectors = _sums_of_products(VECTOR_TILES)
 
 
 @intrinsic

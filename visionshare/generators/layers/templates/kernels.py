@@ -180,11 +180,17 @@ def _list(
 
 @njit(cache=True, nogil=True)
 def image_gradients(
-    templates: np.ndarray, ints: np.ndarray, places: np.ndarray, G: np.ndarray, out: np.ndarray
+    templates: np.ndarray,
+    ints: np.ndarray,
+    owners: np.ndarray,
+    places: np.ndarray,
+    G: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     """Write the gradients in the pixels of Σ G · maxima to ``out`` (n, H, W · C), float32."""
-    n, n_cells, n_templates = places.shape
-    q, length = templates.shape[1:]
+    # Feature f is one of template owners[f]; places and G are (n, n_features).
+    n, n_features = places.shape
+    n_templates, q, length = templates.shape
     flat = templates.reshape(n_templates, q * length)
     starts = ints[HEADER + ints[CELLS] + 1 :]
     canvas = Canvas(aligned(ints[CANVAS] + LANES), ints[LINE], ints[INSIDE])
@@ -196,11 +202,10 @@ def image_gradients(
     for i in range(n):
         # 1) the gradient in each response
         slopes[:] = np.float32(0)
-        for cell in range(n_cells):
-            for t in range(n_templates):
-                place = places[i, cell, t]
-                if place >= 0:
-                    slopes[position_at[place], t] = G[i, cell, t]
+        for f in range(n_features):
+            place = places[i, f]
+            if place >= 0:
+                slopes[position_at[place], owners[f]] += G[i, f]
         # 2) the gradient in each patch
         np.dot(slopes, flat, patches)
         # 3) a pixel belongs to several patches

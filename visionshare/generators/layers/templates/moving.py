@@ -108,22 +108,25 @@ class MovingTemplates(Moving):
         images = as_lines(inputs)
         unit = pixel_unit(inputs)
         n, n_cells, n_templates = places.shape
+        places = places.reshape(n, -1)
+        slopes = slopes.reshape(n, -1)
         # The maxima of a template one after the other, of all its cells.
-        order = np.arange(n_cells * n_templates).reshape(n_cells, n_templates).T.ravel()
+        owners = np.tile(np.arange(n_templates), n_cells)
+        order = np.argsort(owners, kind="stable")
         template_gradients(
             images,
             unit,
             ints,
             order,
             np.arange(n_templates + 1) * n_cells,
-            places.reshape(n, -1),
-            slopes.reshape(n, -1),
+            places,
+            slopes,
             sums.templates,
             sums.biases,
         )
         if len(sums.inputs):
             templates = as_lines(self._fitted.templates)
-            image_gradients(templates, ints, places, slopes, as_lines(sums.inputs))
+            image_gradients(templates, ints, owners, places, slopes, as_lines(sums.inputs))
 
     def quantize(
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int

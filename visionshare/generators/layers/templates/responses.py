@@ -186,19 +186,10 @@ def cell_maxima(
                 n = (firsts[last] - p + left - 1) // left
                 at = (p - begin) * width
                 respond(
-                    pixels,
-                    starts,
-                    p,
-                    n,
-                    canvas.row,
-                    taps.rows,
-                    taps.length,
-                    values,
-                    lane * size,
-                    width,
-                    sums,
-                    at,
-                )
+                    pixels, starts, p, n, canvas.row, taps.rows, taps.length,
+                    values, lane * size + width, taps.length * width, width, width,
+                    values, lane * size, 0, sums, at, width,
+                )  # fmt: skip
                 p += n
             # 2) the largest of each cell
             for cell in range(first, last):

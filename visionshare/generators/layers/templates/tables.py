@@ -59,17 +59,6 @@ def code_of(
     return LayerCode(ints, packed_taps(templates, biases), canvas + sums + spare)
 
 
-def canvas_table(shape: tuple[int, ...], pads: tuple[int, int]) -> np.ndarray:
-    """Return the table of integers of images alone: what gradients of templates read of it."""
-    height, width, channels = shape
-    line = (width + 2 * pads[1]) * channels
-    header = np.zeros(HEADER, np.int64)
-    header[LINE] = line
-    header[INSIDE] = pads[0] * line + pads[1] * channels
-    header[CANVAS] = (height + 2 * pads[0]) * line + LANES
-    return header
-
-
 def packed_taps(templates: np.ndarray, biases: np.ndarray) -> np.ndarray:
     """Return templates and biases in the order in which kernels read them."""
     n, q = templates.shape[:2]

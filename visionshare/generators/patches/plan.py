@@ -1,20 +1,25 @@
-"""Chosen patch features: what they need and no more, for one image or many."""
+"""What patch features need and no more, for one image or many; all but the image, made once."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
-from visionshare.generators.patches.tables import Tables
 from visionshare.machine.resources import run_blocks
+
+if TYPE_CHECKING:
+    from visionshare.generators.patches.family import PatchTemplates
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
 _WIDE = 16
 # Images of one call of the kernel of many: sixteen of them, several times.
 _AT_ONCE = 64
+# Images whose features are turned into columns together: 32 float16 fill a cache line.
+_TILE = 32
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,22 +131,24 @@ def added_templates_macs(
     return taps * positions + of_masks
 
 
-def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the strips of the padded image that windows (y0, y1, x0, x1) read."""
-    # And each rectangle. Both as in :class:`Tables`; a column of the padded image has ``column``
-    # values.
-    widths = windows[:, 3] - windows[:, 2] + q - 1
-    strips, strip = np.unique(
-        np.stack([windows[:, 2], widths], axis=1), axis=0, return_inverse=True
-    )
-    sizes = strips[:, 1] * column
-    heights = windows[:, 1] - windows[:, 0]
-    rectangle = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
-    return np.column_stack([strips, np.cumsum(sizes) - sizes]), np.stack(rectangle, axis=1)
+def _feature_table(layout: np.ndarray, rectangles: np.ndarray, window_of: np.ndarray) -> np.ndarray:
+    """Return what is computed of each feature, in the order of windows and row masks."""
+    order = np.lexsort((layout[:, 1], window_of))
+    top, end, left, right = rectangles[order].T
+    # Features of one window and one row mask share the maximum over rows.
+    pairs = np.stack([window_of[order], layout[order, 1]], axis=1)
+    new = np.ones(len(order), bool)
+    new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    firsts = np.flatnonzero(new)
+    shared = np.cumsum(new) - 1
+    low = np.minimum.reduceat(left, firsts)[shared] if len(order) else left
+    high = np.maximum.reduceat(right, firsts)[shared] if len(order) else right
+    fields = (layout[order, 1], top, end, layout[order, 2], left, right, order, low, high)
+    return np.stack(fields, axis=1)
 
 
-class RestrictedPlan:
-    """Everything about chosen features that does not depend on the image, made once."""
+class Plan:
+    """Everything about patch features that does not depend on the image."""
 
     def __init__(
         self,
@@ -150,27 +157,39 @@ class RestrictedPlan:
         col_masks: np.ndarray,
         layout: np.ndarray,
     ) -> None:
+        from visionshare.generators.patches.kernels import Tables
+
         used, windows, window_of, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
-        self._used = used
+        # Windows of one rectangle stand one after the other.
+        order = np.lexsort(windows.T)
+        windows = windows[order]
+        window_of = np.argsort(order)[window_of]
+        self._used = used[order]
         self.n_features = len(layout)
-        # Kernels take four taps at a time.
-        self.taps = np.zeros((len(used), channels, q, -(-q // 4) * 4), np.float32)
+        self.taps = np.empty((len(used), channels, q, q), np.float32)
         self.set_parameters(templates, row_masks, col_masks)
-        order = np.argsort(window_of, kind="stable")
-        members = np.searchsorted(window_of[order], np.arange(len(used) + 1))
-        height = row_masks.shape[1] + q - 1
-        strips, rectangle = _strips(windows, q, height * channels)
-        y0, y1, x0, x1 = rectangles.T
-        fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
-        tables = Tables(
-            strips,
-            np.column_stack([rectangle, members[:-1], members[1:]]),
-            np.stack(fields, axis=1)[order],
+        features = _feature_table(layout, rectangles, window_of)
+        members = np.searchsorted(np.sort(window_of), np.arange(len(used) + 1))
+        y0, y1, x0, x1 = windows.T
+        # A strip of the padded image is as wide as the windows that read it.
+        widths = x1 - x0 + q - 1
+        strips, strip = np.unique(np.stack([x0, widths], axis=1), axis=0, return_inverse=True)
+        sizes = strips[:, 1] * (row_masks.shape[1] + q - 1) * channels
+        strips = np.column_stack([strips, np.cumsum(sizes) - sizes])
+        groups, first = np.unique(
+            np.stack([strip.reshape(-1), y0, y1 - y0, x0, x1 - x0], axis=1),
+            axis=0,
+            return_index=True,
         )
+        by_window = np.argsort(first)
+        first = first[by_window]
+        end = np.append(first[1:], len(used))
+        groups = np.column_stack([groups[by_window], first, end])
+        tables = Tables(strips, groups, members, features)
         self.tables = tables.packed()
         # Images side by side are one strip.
-        tables.windows[:, 0] = 0
+        groups[:, 0] = 0
         whole = np.array([[0, col_masks.shape[1] + q - 1, 0]])
         self.tables_of_many = tables._replace(strips=whole).packed()
 
@@ -178,36 +197,75 @@ class RestrictedPlan:
         self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
     ) -> None:
         """Take on other templates, and masks that reach as far."""
-        self.taps[..., : templates.shape[1]] = templates[self._used].transpose(0, 3, 1, 2)
+        self.taps[...] = templates[self._used].transpose(0, 3, 1, 2)
         self.row_masks = row_masks
         self.col_masks = col_masks
 
-    def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return features (n, n_features), float32, of images (n, H, W, C)."""
-        return self._transform(images, n_jobs, np.empty((0, 0), np.int32))
+    def columns(self, images: np.ndarray, n_jobs: int = 1, dtype: str = "float32") -> np.ndarray:
+        """Return features transposed, (n_features, n), of images (n, H, W, C)."""
+        kind = np.uint16 if dtype == "float16" else np.float32
+        out = np.empty((self.n_features, len(images)), kind)
+        self._apply(images, n_jobs, out, np.empty((0, 0), np.int32))
+        return out.view(np.float16) if dtype == "float16" else out
 
-    def transform_with_positions(
-        self, images: np.ndarray, n_jobs: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features, and where each maximum is: (n, n_features), int32."""
+    def with_positions(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (n, n_features), and where each maximum is, int32."""
         # A position is row · columns + column of the template's response; −1 where the feature is
         # 0.
+        out = np.empty((self.n_features, len(images)), np.float32)
         positions = np.empty((len(images), self.n_features), np.int32)
-        return self._transform(images, n_jobs, positions), positions
+        self._apply(images, n_jobs, out, positions)
+        return np.ascontiguousarray(out.T), positions
 
-    def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
-        from visionshare.generators.patches.restricted_kernels import chosen_features
+    def _apply(
+        self, images: np.ndarray, n_jobs: int, out: np.ndarray, positions: np.ndarray
+    ) -> None:
+        from visionshare.generators.patches.kernels import patch_features
 
-        out = np.empty((len(images), self.n_features), np.float32)
         parameters = self.taps, self.row_masks, self.col_masks
         if len(images) < _FEW:
-            chosen_features(images, self.tables, *parameters, 1, out, positions)
-            return out
+            patch_features(images, self.tables, *parameters, 1, out, positions)
+            return
 
         def block(start: int, stop: int) -> None:
             part = slice(start, stop)
             tables = self.tables_of_many
-            chosen_features(images[part], tables, *parameters, _WIDE, out[part], positions[part])
+            patch_features(images[part], tables, *parameters, _WIDE, out[:, part], positions[part])
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
-        return out
+
+
+def pool_columns(
+    family: PatchTemplates, images: np.ndarray, ids: np.ndarray, n_jobs: int, dtype: str
+) -> np.ndarray:
+    """Return columns (n, n_images) of a family whose templates all have the same masks."""
+    from visionshare.generators.layers.templates.intrinsics import LANES, WIDEST
+    from visionshare.generators.patches import pool_kernels
+
+    each = family.n_features_ // len(family.templates_)
+    masks = family.row_masks_, family.col_masks_
+    tables = Plan(family.templates_[:1], *masks, family.layout_[:each]).tables_of_many
+    # 1) templates in use, side by side in blocks
+    used = np.unique(ids // each)
+    lanes = LANES if len(used) <= LANES else WIDEST
+    n_blocks = -(-len(used) // lanes)
+    q = family.patch_size
+    taps = np.zeros((n_blocks * lanes, family.templates_.shape[3], q, q), np.float32)
+    taps[: len(used)] = family.templates_[used].transpose(0, 3, 1, 2)
+    blocks = np.ascontiguousarray(np.moveaxis(taps.reshape(n_blocks, lanes, -1, q, q), 1, -1))
+    # 2) where each feature goes
+    row_of = np.full((n_blocks * lanes, each), -1, np.int64)
+    row_of[np.searchsorted(used, ids // each), ids % each] = np.arange(len(ids))
+    rows = row_of.reshape(n_blocks, lanes, each)
+    out = np.empty((len(ids), len(images)), np.uint16 if dtype == "float16" else np.float32)
+    # 3) as many blocks at once as let a tile of features stay within a few megabytes
+    together = max(1, 2**20 // (_TILE * lanes * each))
+    parts = [slice(start, start + together) for start in range(0, n_blocks, together)]
+
+    def tile(start: int, stop: int) -> None:
+        for part in parts:
+            kernel = pool_kernels.pool_columns
+            kernel(images[start:stop], tables, blocks[part], *masks, rows[part], out[:, start:stop])
+
+    run_blocks(tile, len(images), _TILE, n_jobs)
+    return out.view(np.float16) if dtype == "float16" else out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
 
 
@@ -54,22 +55,40 @@ def forward(
     H = ints[0]
     W = ints[1]
     C = ints[2]
-    image = x.reshape((H, W, C))
-    moved = out.reshape((H, W, C))
-    slant, middle = slant_of(image)
+    slant, middle = slant_of(x.reshape((H, W, C)))
     for y in range(H):
         move = slant * (y - middle)
         whole = np.floor(move)
         right = np.float32(move - whole)
-        left = np.float32(1) - right
-        start = int(whole)
-        for x0 in range(W):
-            a = x0 + start
-            b = a + 1
-            for c in range(C):
-                value = half
-                if 0 <= a < W:
-                    value += left * image[y, a, c]
-                if 0 <= b < W:
-                    value += right * image[y, b, c]
-                moved[y, x0, c] = np.floor(value) if half > 0 else value
+        shear_row(x[y * W * C :], int(whole) * C, C, right, half, out[y * W * C : (y + 1) * W * C])
+
+
+@njit(cache=True, nogil=True)
+def shear_row(
+    values: np.ndarray, start: int, step: int, right: np.float32, half: np.float32, out: np.ndarray
+) -> None:
+    """Write a row moved by ``start`` values and a part of a pixel of ``step`` values."""
+    values = borrowed(values)
+    out = borrowed(out)
+    size = out.shape[0]
+    left = np.float32(1) - right
+    # Where both pixels are inside, values are computed in vectors.
+    first = min(size, max(0, -start))
+    last = max(first, min(size, size - start - step))
+    for k in range(size):
+        if first <= k < last:
+            continue
+        value = half
+        if 0 <= k + start < size:
+            value += left * values[k + start]
+        if 0 <= k + start + step < size:
+            value += right * values[k + start + step]
+        out[k] = np.floor(value) if half > 0 else value
+    if first == last:
+        return
+    to = out[first:last]
+    one = values[first + start :]
+    two = values[first + start + step :]
+    for k in range(to.shape[0]):
+        value = (half + left * one[k]) + right * two[k]
+        to[k] = np.floor(value) if half > 0 else value

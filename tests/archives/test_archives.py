@@ -80,7 +80,10 @@ def test_a_classifier_of_every_family_answers_as_it_did(path):
 
 def test_a_classifier_with_all_that_it_can_carry(images, answers, tmp_path):
     model = visionshare.load(HERE / "prepared-v1.safetensors")
-    assert_allclose(model.decision_function(images[:9]), answers["prepared-v1"], 1e-6, 1e-6)
+    scores = model.decision_function(images[:9])
+    # Up to 20 in size: sums of patches are rounded otherwise today.
+    assert_allclose(scores, answers["prepared-v1"], 1e-6, 1e-5)
+    assert_array_equal(scores.argmax(axis=1), answers["prepared-v1"].argmax(axis=1))
     assert model.exit_rule == ExitRule((1, 3), (0.5, 0.5))
     assert (model.preprocessing.fit, model.preprocessing.margin) == ("box", 1)
     assert model.preprocessing.center == "mass"

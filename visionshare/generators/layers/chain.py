@@ -16,7 +16,7 @@ from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.steps import call_kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
-from visionshare.generators.layers.templates.responses import aligned
+from visionshare.generators.layers.templates.responses import aligned, unset
 
 # Where each number of a step is in its row.
 _KERNEL, _INTS, _WEIGHTS, _WORK, _SIZE, _KEEPS = range(6)
@@ -83,8 +83,8 @@ def forward_block(
     for k in range(n_steps):
         largest = max(largest, steps[k, _SIZE])
     room = (largest + LANES - 1) // LANES * LANES + LANES
-    buffers = aligned(2 * room)
-    work = aligned(n_work + LANES)
+    buffers = unset(2 * room)
+    work = unset(n_work + LANES)
     nowhere = np.empty(0, np.int32)
     for i in range(images.shape[0]):
         size = images.shape[1]

@@ -60,7 +60,7 @@ class LayerCode(NamedTuple):
     ints: np.ndarray
     #: float32; integers of 32 bits seen as such.
     weights: np.ndarray
-    #: Numbers of working memory of 32 bits; they begin as zeros.
+    #: Numbers of working memory of 32 bits.
     work: int
 
 

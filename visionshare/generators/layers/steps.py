@@ -17,7 +17,7 @@ _SIGNATURE = types.void(
     types.float32,  # unit: what they are multiplied with
     types.int64[::1],  # ints: sizes and tables
     _FLOATS,  # weights
-    _FLOATS,  # work: memory that begins as zeros
+    _FLOATS,  # work: memory of any content
     _FLOATS,  # out: the outputs
     types.int32[::1],  # places: where maxima are; not written when empty
 )

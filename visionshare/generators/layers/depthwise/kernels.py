@@ -38,7 +38,8 @@ def forward(
     sources = ints[HEADER + rows + columns :]
     line = (ints[WIDTH] + 2 * ints[PAD_X]) * n
     sums = work[:n]
-    canvas = work[n:]
+    canvas = work[n : n + (ints[HEIGHT] + 2 * ints[PAD_Y]) * line]
+    canvas[:] = np.float32(0)
     # 1) the channel of each template, with zeros around it
     for y in range(ints[HEIGHT]):
         for c in range(ints[WIDTH]):

@@ -20,6 +20,7 @@ from visionshare.generators.layers.templates.responses import (
     cell_maxima,
     cut_out,
     draw,
+    unset,
 )
 from visionshare.generators.layers.templates.sums import (
     Entries,
@@ -132,7 +133,7 @@ def template_gradients(
     n_templates, q, length = out.shape
     size = ints[CANVAS]
     together = max(1, _CACHED // size)
-    pixels = aligned(together * size)
+    pixels = unset(together * size)
     source = Rows(pixels, ints[LINE])
     entries = empty_entries(together * features.shape[0] + 1)
     line = filled(length)
@@ -141,7 +142,8 @@ def template_gradients(
         # 1) draw images that fit into the cache together
         end = min(n, begin + together)
         for i in range(begin, end):
-            canvas = Canvas(pixels[(i - begin) * size :], ints[LINE], ints[INSIDE])
+            at = (i - begin) * size
+            canvas = Canvas(pixels[at : at + size], ints[LINE], ints[INSIDE])
             draw(images[i], unit, canvas)
         for t in range(n_templates):
             # 2) list the patches with maxima of a template

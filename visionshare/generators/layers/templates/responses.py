@@ -52,31 +52,35 @@ class Cells(NamedTuple):
 @njit(cache=True, nogil=True)
 def aligned(n: int) -> np.ndarray:
     """Return zeros that begin where a line of the cache does: no vector of them lies on two."""
-    spare = np.zeros(n + LANES, np.float32)
+    values = unset(n)
+    values[:] = np.float32(0)
+    return values
+
+
+@njit(cache=True, nogil=True)
+def unset(n: int) -> np.ndarray:
+    """Return memory that begins where a line of the cache does."""
+    spare = np.empty(n + LANES, np.float32)
     start = (LANES - spare.ctypes.data // 4 % LANES) % LANES
     return spare[start : start + n]
 
 
 @njit(cache=True, nogil=True)
-def canvas_of(height: int, width: int, channels: int, pad_y: int, pad_x: int) -> Canvas:
-    """Return an empty canvas, with floats behind it that vectors of the last row may read."""
-    row = (width + 2 * pad_x) * channels
-    pixels = aligned((height + 2 * pad_y) * row + LANES)
-    return Canvas(pixels, row, pad_y * row + pad_x * channels)
-
-
-@njit(cache=True, nogil=True)
 def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
-    """Write an image (H, W · C) times ``unit`` into a canvas; its margins stay zero."""
+    """Write an image (H, W · C) times ``unit`` into a canvas, and zeros around it."""
     image = borrowed(image)
     pixels = borrowed(canvas.pixels)
     height, width = image.shape
+    end = 0
     for y in range(height):
         begin = canvas.inside + y * canvas.row
-        line = pixels[begin : begin + width]
+        pixels[end:begin] = np.float32(0)
+        end = begin + width
+        line = pixels[begin:end]
         values = image[y]
         for i in range(width):
             line[i] = np.float32(values[i]) * unit
+    pixels[end:] = np.float32(0)
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from benchmarks.edge.frames import KINDS, counts, made_frame, made_frames
 from visionshare import CompactClassifier, Pixels, load
 from visionshare.cli.main import main
 from visionshare.datasets import Preprocessing, load_dataset
-from visionshare.datasets.frames import FRAMES, gray_of_frame
+from visionshare.datasets.frames import FRAMES, color_of_frame, gray_of_frame
 from visionshare.errors import ExportError, InputError
 from visionshare.export import c_program
 from visionshare.export.c.preparation import CELLS, whole_preprocessing, with_preparation
@@ -38,6 +38,7 @@ STEPS = {
     "located as it is": {"polarity": "dark_on_light", "crop": "located"},
     "all of dark": {"polarity": "dark_on_light", **ALL, "margin": 0.2},
 }
+MASS = {"fit": "box", "center": "mass"}
 FRAME = np.zeros((20, 30), np.uint8)
 
 
@@ -68,6 +69,34 @@ def test_every_step_gives_the_same_bytes(name):
         part = frame[top:, left * FRAMES[kind] : (left + width) * FRAMES[kind]]
         expected = model.preprocessing.apply(gray_of_frame(part, kind, CELLS), (13, 11))
         assert_array_equal(prepare(frame, kind, (top, left, height, width)), expected)
+
+
+@pytest.mark.parametrize("steps", [{}, {"fit": "center"}, {"fit": "box", "margin": 1}, MASS])
+def test_color_is_the_same(steps):
+    model = _model(steps, (13, 11, 3))
+    assert check_preparation(model, _program(model)) == 48
+
+
+def test_colors_of_frames():
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 256, (6, 8, 3), np.uint8)
+    assert_array_equal(color_of_frame(picture.reshape(6, 24), "rgb888"), picture)
+    red, green, blue = (picture.astype(int) >> [3, 2, 3]).transpose(2, 0, 1)
+    low = (green << 5 & 224 | blue).astype(np.uint8)
+    high = (red << 3 | green >> 3).astype(np.uint8)
+    for kind, pair in (("rgb565", (low, high)), ("rgb565-swapped", (high, low))):
+        found = color_of_frame(np.stack(pair, axis=2).reshape(6, 16), kind)
+        assert np.abs(found.astype(int) - picture).max() <= 7
+    # Saturated colors in YUV of the full range, as in JPEG.
+    for color, (y, u, v) in {
+        (254, 0, 0): (76, 85, 255), (0, 255, 1): (150, 44, 21), (0, 0, 254): (29, 255, 107),
+        (255, 255, 255): (255, 128, 128),
+    }.items():  # fmt: skip
+        for kind, four in (("yuyv", [y, u, y, v]), ("uyvy", [u, y, v, y])):
+            found = color_of_frame(np.array([four * 2] * 2, np.uint8), kind, 2)
+            assert np.abs(found.reshape(-1, 3).astype(int) - color).max() <= 1
+    with pytest.raises(InputError, match="even"):
+        color_of_frame(np.zeros((2, 6), np.uint8), "yuyv")
 
 
 @pytest.mark.parametrize("name", ["located", "located as it is"])
@@ -155,9 +184,10 @@ def test_steps_beyond_a_device_are_named():
     character = Preprocessing("automatic", fit="character")
     refused("preprocessing.fit", preprocessing=character)
     refused("pixel", program=c_program(model, pixel="float32"))
-    refused("gray", _model({}, (6, 6, 3)))
+    refused("polarity", _model(STEPS["all"], (6, 6, 3)))
+    refused("RGB", _model({}, (6, 6, 2)))
     refused("sides", _model({}, (2, 1025)))
-    refused("gray", replace(_model({}), family=Pixels().fit(np.zeros((1, 4))).take([0])))
+    refused("RGB", replace(_model({}), family=Pixels().fit(np.zeros((1, 4))).take([0])))
 
 
 def test_frames_are_checked():
@@ -167,13 +197,13 @@ def test_frames_are_checked():
 
 
 @pytest.mark.skipif(find_spec("ziglang") is None, reason="without the extra edge")
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", [*STEPS, "color"])
 def test_no_compiler_warns(name, tmp_path):
     from visionshare.export.targets import find_target
     from visionshare.export.targets.compiling import WARNINGS, compile_objects
     from visionshare.export.targets.sources import DeviceSources
 
-    model = _model(STEPS[name])
+    model = _model(MASS, (13, 11, 3)) if name == "color" else _model(STEPS[name])
     program = _program(model)
     kept = {file: text for file, text in program.files.items() if file.endswith((".h", "are.c"))}
     sources = DeviceSources(program.name, kept, "uint8", 143, 2, "float32")

@@ -259,8 +259,13 @@ def _of_frames(
     """Return figures of frames that show images, prepared and classified on a core."""
     import numpy as np
 
-    from visionshare.datasets.frames import FRAMES, frame_of_gray, gray_of_frame
-    from visionshare.export.c.preparation import CELLS, whole_preprocessing, with_preparation
+    from visionshare.datasets.canvas import to_gray
+    from visionshare.datasets.frames import FRAMES, frame_of_gray
+    from visionshare.export.c.preparation import (
+        frame_picture,
+        whole_preprocessing,
+        with_preparation,
+    )
     from visionshare.export.targets import frame_sources, measure
 
     if kind not in FRAMES:
@@ -271,7 +276,8 @@ def _of_frames(
     sources = frame_sources(model, program, kind, *_FRAME)
     shape = (model.image_shape[0], model.image_shape[1])
     frames = []
-    for image in images[:_N_FRAMES].reshape(-1, *shape):
+    for image in map(to_gray, images[:_N_FRAMES].reshape(-1, *shape, *model.image_shape[2:][:1])):
+        image = image.reshape(shape)
         # Large, and on paper of the same gray as the image's corner.
         scale = max(1, min(side // (2 * own) for side, own in zip(_FRAME, shape, strict=True)))
         shown = image.repeat(scale, axis=0).repeat(scale, axis=1)[: _FRAME[0], : _FRAME[1]]
@@ -281,7 +287,7 @@ def _of_frames(
         frames.append(frame_of_gray(picture, kind))
     measured = measure(sources, core, np.stack(frames), optimize)
     steps = whole_preprocessing(model)
-    rasters = [steps.apply(gray_of_frame(frame, kind, CELLS), shape) for frame in frames]
+    rasters = [steps.apply(frame_picture(model, frame, kind), shape) for frame in frames]
     expected = model.predict(np.stack(rasters).reshape(-1, *model.image_shape))
     kept = ("flash", "ram", "stack", "instructions")
     return {

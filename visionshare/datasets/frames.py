@@ -15,6 +15,8 @@ FRAMES = {"gray": 1, "rgb565": 2, "rgb565-swapped": 2, "yuyv": 2, "uyvy": 2, "rg
 MOST_COLUMNS = 128
 # What red, green and blue count, in 256ths of a gray value.
 _SHARES = {2: (630, 608, 240), 3: (77, 150, 29)}
+# 256ths of 255 that a step of red, green and blue is worth.
+_LARGEST = {2: (2106, 1036, 2106), 3: (256, 256, 256)}
 
 
 def gray_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.ndarray:
@@ -23,12 +25,7 @@ def gray_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.n
     Where it would have more than ``most`` values, each is the mean of a square of pixels, the
     smallest that leaves no more: what a small core has room for.
     """
-    if kind not in FRAMES:
-        raise InputError("kind", kind, ", ".join(FRAMES))
-    frame = np.asarray(frame)
-    if frame.dtype != np.uint8 or frame.ndim != 2 or frame.shape[1] % FRAMES[kind]:
-        given = f"{frame.dtype} of shape {frame.shape}"
-        raise InputError("frame", given, f"rows of bytes, {FRAMES[kind]} a pixel")
+    frame = _checked(frame, kind)
     channels = _channels(frame, kind)
     step = 1 if most is None else cell_side(channels[0].shape, most)
     if step > 1:
@@ -40,6 +37,46 @@ def gray_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.n
         red, green, blue = channels
         channels = [red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2]
     return to_gray(np.stack(channels, axis=2).astype(np.uint8))
+
+
+def color_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.ndarray:
+    """Return the picture of a frame in red, green and blue, (rows, columns, 3).
+
+    As :func:`gray_of_frame`. Two pixels of YUV422 share a color: rows have even numbers of pixels.
+    """
+    frame = _checked(frame, kind)
+    if kind == "gray":
+        return np.repeat(gray_of_frame(frame, kind, most)[..., None], 3, axis=2)
+    if kind in ("yuyv", "uyvy"):
+        if frame.shape[1] % 4:
+            raise InputError("frame", frame.shape, "an even number of pixels in a row")
+        first = 0 if kind == "yuyv" else 1
+        colors = [frame[:, 1 - first + 2 * i :: 4].repeat(2, axis=1) for i in range(2)]
+        y, u, v = (_color_means(c, most, 256) for c in (frame[:, first::2], *colors))
+        sums = (359 * v - 359 * 128, -88 * u - 183 * v + 271 * 128, 454 * u - 454 * 128)
+        parts = [np.clip((256 * y + of_color + 128) >> 8, 0, 255) for of_color in sums]
+    else:
+        largest = _LARGEST[FRAMES[kind]]
+        channels = _channels(frame, kind)
+        parts = [_color_means(c, most, f) for c, f in zip(channels, largest, strict=True)]
+    return np.stack(parts, axis=2).astype(np.uint8)
+
+
+def _color_means(channel: np.ndarray, most: int | None, factor: int) -> np.ndarray:
+    """Return the means of squares, times a factor of 256."""
+    step = 1 if most is None else cell_side(channel.shape, most)
+    return _means([channel], (factor,), step).astype(np.int64)
+
+
+def _checked(frame: np.ndarray, kind: str) -> np.ndarray:
+    """Return a frame as an array, or say what it must be."""
+    if kind not in FRAMES:
+        raise InputError("kind", kind, ", ".join(FRAMES))
+    frame = np.asarray(frame)
+    if frame.dtype != np.uint8 or frame.ndim != 2 or frame.shape[1] % FRAMES[kind]:
+        given = f"{frame.dtype} of shape {frame.shape}"
+        raise InputError("frame", given, f"rows of bytes, {FRAMES[kind]} a pixel")
+    return frame
 
 
 def frame_of_gray(gray: np.ndarray, kind: str) -> np.ndarray:

@@ -9,9 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.frames import FRAMES, gray_of_frame
+from visionshare.datasets.frames import FRAMES
 from visionshare.errors import ExportError, InputError
-from visionshare.export.c.preparation import CELLS, PREPARATION_BYTES, whole_preprocessing
+from visionshare.export.c.preparation import (
+    PREPARATION_BYTES,
+    frame_picture,
+    in_color,
+    whole_preprocessing,
+)
 from visionshare.export.c.program import CProgram
 from visionshare.export.library_cache import compiled_library
 
@@ -90,11 +95,14 @@ def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
         for _ in range(_CHECKED):
             height, width = rng.integers(1, _SIDE, 2).tolist()
             top, left = rng.integers(0, 9, 2).tolist()
+            if in_color(classifier) and kind in ("yuyv", "uyvy"):
+                # Two pixels share a color.
+                width, left = width + width % 2, left + left % 2
             frame = frame_of_noise(kind, height + top + 3, width + left + 2, rng)
             each = FRAMES[kind]
             part = frame[top : top + height, left * each : (left + width) * each]
-            expected = steps.apply(gray_of_frame(part, kind, CELLS), size)
+            expected = steps.apply(frame_picture(classifier, part, kind), size)
             image = prepare(frame, kind, (top, left, height, width))
-            if not np.array_equal(image.reshape(size), expected):
+            if not np.array_equal(image.reshape(expected.shape), expected):
                 raise ExportError(f"the C prepares a {kind} frame otherwise than Python")
     return _CHECKED * len(FRAMES)

@@ -12,7 +12,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_writer import aligned
 from visionshare.codegen.templates import render_file
 from visionshare.datasets import locating
-from visionshare.datasets.frames import MOST_COLUMNS
+from visionshare.datasets.frames import MOST_COLUMNS, color_of_frame, gray_of_frame
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.whole_preparation import THRESHOLD_BITS
 from visionshare.errors import InputError
@@ -26,15 +26,15 @@ _FOLDER = Path(__file__).parent
 CELLS = 9216
 #: Chance of the best class against the second one, below which an answer is unsure.
 LEAST_SURE = 0.95
-#: Bytes of the memory that a call writes to: runs or sums, sizes, and cells.
-PREPARATION_BYTES = aligned(max(4 * MOST_COLUMNS, 8 * locating.MOST_RUNS + 2) + 11 + CELLS, 4)
+#: Bytes of the memory that a call writes to, at most: runs or sums, sizes, and cells.
+PREPARATION_BYTES = aligned(max(12 * MOST_COLUMNS, 8 * locating.MOST_RUNS + 2) + 11 + CELLS, 4)
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:
     """Return the C of a classifier with that of its preparation, in files of their own."""
     # ``NAME_prepare(frame, rectangle, work, image)`` makes the raster of a part of a camera's
     # frame, the same as ``whole_preprocessing(classifier).apply`` makes of
-    # ``gray_of_frame(part, kind, CELLS)``.
+    # ``frame_picture(classifier, part, kind)``.
     values = _values(classifier, program)
     files = {
         f"{program.name}_prepare.{ending}": render_file(
@@ -43,6 +43,20 @@ def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgr
         for ending in ("h", "c")
     }
     return replace(program, files={**program.files, **files})
+
+
+def frame_picture(
+    classifier: CompactClassifier, frame: np.ndarray, kind: str, most: int = CELLS
+) -> np.ndarray:
+    """Return the picture of a frame as a core keeps it, gray or in color, in so many bytes."""
+    if in_color(classifier):
+        return color_of_frame(frame, kind, most // 3)
+    return gray_of_frame(frame, kind, most)
+
+
+def in_color(classifier: CompactClassifier) -> bool:
+    """Return whether images are red, green and blue."""
+    return classifier.image_shape[2:] == (3,)
 
 
 def whole_preprocessing(classifier: CompactClassifier) -> Preprocessing:
@@ -70,8 +84,10 @@ def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
 
     shape = classifier.image_shape
     preprocessing = whole_preprocessing(classifier)
-    if len(shape) < 2 or shape[2:] not in ((), (1,)):
-        raise InputError("classifier", f"images of shape {shape}", "gray images")
+    if len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
+        raise InputError("classifier", f"images of shape {shape}", "gray or RGB images")
+    if in_color(classifier) and preprocessing.polarity != "as_is":
+        raise InputError("preprocessing.polarity", preprocessing.polarity, "'as_is' in color")
     if program.pixel != "uint8":
         raise InputError("pixel", program.pixel, "'uint8' with a preparation")
     if max(shape) > _LARGEST_RASTER:
@@ -91,6 +107,7 @@ def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
         "reach": locating.REACH, "smallest": locating.SMALLEST, "least_area": locating.LEAST_AREA,
         "least_contrast": locating.LEAST_CONTRAST,
         "moment": "int32_t" if largest < 2**31 else "int64_t", "largest": LARGEST_FRAME,
-        "cells": CELLS, "most_columns": MOST_COLUMNS,
+        "color": in_color(classifier), "cells": CELLS // 3 if in_color(classifier) else CELLS,
+        "most_columns": MOST_COLUMNS,
         "texts": preprocessing.describe(classifier.picture_mode),
     }  # fmt: skip

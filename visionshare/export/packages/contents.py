@@ -18,7 +18,7 @@ from visionshare.classifier.exit_rule import score_margins
 from visionshare.codegen.templates import render_file
 from visionshare.datasets.frames import FRAMES
 from visionshare.errors import ExportError, InputError
-from visionshare.export.c.preparation import PREPARATION_BYTES, whole_preprocessing
+from visionshare.export.c.preparation import PREPARATION_BYTES, in_color, whole_preprocessing
 from visionshare.export.c.program import CProgram
 from visionshare.export.compiled import CompiledClassifier
 from visionshare.export.files import write_files
@@ -256,8 +256,9 @@ def _prepared(classifier: CompactClassifier) -> tuple[np.ndarray, np.ndarray]:
     picture = np.full((30, 40), 240, np.uint8)
     picture[6:22, 12:17] = 30
     picture[18:22, 12:30] = 90
+    shown = np.stack([picture] * 3, axis=2) if in_color(classifier) else picture
     size = (classifier.image_shape[0], classifier.image_shape[1])
-    return picture, whole_preprocessing(classifier).apply(picture, size)
+    return picture, whole_preprocessing(classifier).apply(shown, size)
 
 
 def _selftest(

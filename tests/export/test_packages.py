@@ -8,6 +8,9 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import product
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,9 +18,15 @@ import yaml
 
 from visionshare.classifier import EarlyExit
 from visionshare.cli.main import main
+from visionshare.datasets.frames import frame_of_gray
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier
-from visionshare.export.c.preparation import with_preparation
+from visionshare.export.c.preparation import (
+    frame_picture,
+    least_margin,
+    whole_preprocessing,
+    with_preparation,
+)
 from visionshare.export.packages import PACKAGES, package, write_package
 from visionshare.export.targets import DeviceSources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
@@ -249,6 +258,82 @@ extern Console Serial;
 void delay(unsigned long);
 """
 
+# What the examples use of the SDKs of boards with cameras; a frame is that of the test.
+BOARDS = {
+    "esp32": ["-DARDUINO_ARCH_ESP32"],
+    "esp32-jpeg": ["-DARDUINO_ARCH_ESP32", "-DCAMERA_JPEG"],
+    "nicla": ["-DARDUINO_NICLA_VISION"],
+}
+SDK = {
+    "esp_camera.h": """#pragma once
+enum { ESP_OK, PIXFORMAT_RGB565, PIXFORMAT_JPEG, FRAMESIZE_QVGA };
+typedef struct {
+  int pin_d0, pin_d1, pin_d2, pin_d3, pin_d4, pin_d5, pin_d6, pin_d7, pin_pwdn, pin_reset, pin_xclk;
+  int pin_sccb_sda, pin_sccb_scl, pin_vsync, pin_href, pin_pclk, xclk_freq_hz, pixel_format;
+  int jpeg_quality, frame_size, fb_count;
+} camera_config_t;
+typedef struct { uint8_t *buf; size_t len, width, height; } camera_fb_t;
+int esp_camera_init(const camera_config_t *);
+camera_fb_t *esp_camera_fb_get();
+void esp_camera_fb_return(camera_fb_t *);
+""",
+    "esp_jpg_decode.h": """#pragma once
+typedef enum { JPG_SCALE_NONE } jpg_scale_t;
+typedef size_t (*jpg_reader_cb)(void *, size_t, uint8_t *, size_t);
+typedef bool (*jpg_writer_cb)(void *, uint16_t, uint16_t, uint16_t, uint16_t, uint8_t *);
+int esp_jpg_decode(size_t, jpg_scale_t, jpg_reader_cb, jpg_writer_cb, void *);
+""",
+    "camera.h": """#pragma once
+enum { CAMERA_R320x240, CAMERA_RGB565 };
+struct Sensor {};
+struct FrameBuffer { uint8_t *getBuffer(); };
+struct Camera {
+  Camera(Sensor &) {}
+  bool begin(int, int, int);
+  int grabFrame(FrameBuffer &, int);
+};
+""",
+    "gc2145.h": "#pragma once\nstruct GC2145 : Sensor {};\n",
+}
+# A decoder that gives a picture in blocks of 16 x 8, and cameras that give the frame.
+SKETCH = """#include <stdio.h>
+#include <string.h>
+#include "Arduino.h"
+#include "frame.h"
+void Console::begin(long) {}
+void Console::println(const char *text) { puts(text); }
+Console Serial;
+void delay(unsigned long) {}
+#include "examples/Camera/Camera.ino"
+#ifdef ARDUINO_ARCH_ESP32
+static camera_fb_t frame = {(uint8_t *)shown, sizeof(shown), 320, 240};
+int esp_camera_init(const camera_config_t *) { return ESP_OK; }
+camera_fb_t *esp_camera_fb_get() { return &frame; }
+void esp_camera_fb_return(camera_fb_t *) {}
+#else
+bool Camera::begin(int, int, int) { return true; }
+int Camera::grabFrame(FrameBuffer &, int) { return 0; }
+uint8_t *FrameBuffer::getBuffer() { return (uint8_t *)shown; }
+#endif
+#ifdef CAMERA_JPEG
+int esp_jpg_decode(size_t, jpg_scale_t, jpg_reader_cb, jpg_writer_cb write, void *) {
+  uint8_t block[3 * 16 * 8];
+  write(NULL, 0, 0, 320, 240, NULL);
+  for (int y = 0; y < 240; y += 8) {
+    for (int x = 0; x < 320; x += 16) {
+      for (int row = 0; row < 8; row++) {
+        memcpy(block + 48 * row, shown + 3 * ((y + row) * 320 + x), 48);
+      }
+      write(NULL, x, y, 16, 8, block);
+    }
+  }
+  write(NULL, 320, 240, 320, 240, NULL);
+  return ESP_OK;
+}
+#endif
+int main() { setup(); loop(); }
+"""
+
 
 @needs_tools
 @pytest.mark.parametrize(
@@ -258,6 +343,7 @@ void delay(unsigned long);
         "avr-g++ -mmcu=atmega2560",
         "arm-none-eabi-g++ -mcpu=cortex-m0plus -mthumb",
         "arm-none-eabi-g++ -mcpu=cortex-m55 -mthumb",
+        "xtensa-lx106-elf-g++",
     ],
 )
 def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
@@ -267,10 +353,67 @@ def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
     write_package(made("arduino"), tmp_path)
     (tmp_path / "Arduino.h").write_text(ARDUINO)
     flags = ["-std=gnu++11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", "-Isrc", "-x", "c++"]
-    for source in sorted([*tmp_path.glob("src/*.c"), *tmp_path.glob("examples/*/*.ino")]):
-        arduino = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
-        made_of = [*command, *flags, *arduino, "-c", str(source), "-o", "made.o"]
-        subprocess.run(made_of, cwd=tmp_path, check=True)
+    for name, text in SDK.items():
+        (tmp_path / name).write_text(text)
+    cameras = [] if "avr" in compiler else BOARDS.values()
+    boards = {"src/*.c": [[]], "examples/*/*.ino": [[], *cameras]}
+    for pattern, variants in boards.items():
+        for source, defined in product(sorted(tmp_path.glob(pattern)), variants):
+            arduino = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
+            made_of = [*command, *flags, *arduino, *defined, "-c", str(source), "-o", "made.o"]
+            subprocess.run(made_of, cwd=tmp_path, check=True)
+
+
+@needs_tools
+@pytest.mark.skipif(shutil.which("g++") is None, reason="without g++")
+@pytest.mark.parametrize("board", BOARDS)
+def test_examples_of_cameras_say_the_class(board, made, classifier, tmp_path):
+    write_package(made("arduino"), tmp_path)
+    for name, text in {**SDK, "Arduino.h": ARDUINO}.items():
+        (tmp_path / name).write_text(text)
+    # 1) a frame of every board shows the same
+    gray = np.full((240, 320), 220, np.uint8)
+    gray[60:180, 140:170] = gray[150:180, 140:230] = 40
+    kind = "rgb888" if "jpeg" in board else "rgb565-swapped"
+    frame = frame_of_gray(gray, kind)
+    numbers = ",".join(map(str, frame.ravel()))
+    (tmp_path / "frame.h").write_text(f"static const uint8_t shown[] = {{{numbers}}};")
+    (tmp_path / "main.cpp").write_text(SKETCH)
+    flags = ["-std=gnu++11", "-fpermissive", "-w", "-I.", "-Isrc", *BOARDS[board]]
+    sources = ["main.cpp", *(f"src/{path.name}" for path in tmp_path.glob("src/*.c"))]
+    subprocess.run(["g++", *flags, *sources, "-o", "run"], cwd=tmp_path, check=True)
+    said = subprocess.run(["./run"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    # 2) what Python says of it
+    model = classifier("patches")
+    raster = whole_preprocessing(model).apply(frame_picture(model, frame, kind), model.image_shape)
+    scores = model.decision_function(raster[None])[0]
+    second, best = np.sort(scores)[-2:]
+    clear = best - second > 1.5 * least_margin(model)
+    name = f"{model.classes_[scores.argmax()]}\n"
+    assert said.stdout == name or (not clear and said.stdout == "nothing\n")
+
+
+@needs_tools
+def test_the_example_of_openmv(made, monkeypatch):
+    script = made("micropython").files["examples/Camera.py"]
+    asked = []
+
+    def prepare(frame, height, width, form):
+        asked.append((len(frame), height, width, form))
+        return b"image" if len(asked) > 1 else None
+
+    frame = SimpleNamespace(
+        bytearray=lambda: bytearray(320 * 240), height=lambda: 240, width=lambda: 320
+    )
+    others = dict.fromkeys(("reset", "set_pixformat", "set_framesize", "skip_frames"), Mock())
+    sensor = SimpleNamespace(GRAYSCALE=1, QVGA=2, snapshot=lambda: frame, **others)
+    small = SimpleNamespace(prepare=prepare, names=["a", "b"], GRAY=0, classify=lambda image: 1)
+    monkeypatch.setitem(sys.modules, "sensor", sensor)
+    monkeypatch.setitem(sys.modules, "small", small)
+    space = {}
+    exec(script.replace("while True:", "for _ in range(0):"), space)
+    assert [space["look"](), space["look"]()] == [None, "b"]
+    assert asked == [(76800, 240, 320, 0)] * 2
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="without nm")

@@ -75,6 +75,7 @@ _FILES: Mapping[str, Mapping[str, str]] = {
         "Makefile": "micropython/Makefile.j2",
         "{}_module.c": "micropython/module.c.j2",
         "selftest.py": "micropython/selftest.py.j2",
+        "examples/Camera.py": "micropython/camera.py.j2",
     },
     "npm": {
         "package.json": "npm/package.json.j2",

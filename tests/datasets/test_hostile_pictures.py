@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from visionshare.datasets import decode_image, picture_header
-from visionshare.datasets.containers.av1 import largest_frame
+from visionshare.datasets.containers.boxes import largest_frame
 from visionshare.datasets.containers.formats import readable_formats
 from visionshare.errors import DataError
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
-from visionshare.solvers.row_updates import exponential_l1, exponential_max
+from visionshare.solvers.bounds import exponential_l1, exponential_max
 
 
 def _l1(delta, w, up, down, a, alpha):

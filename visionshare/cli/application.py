@@ -19,7 +19,6 @@ from visionshare.cli.measuring import bench, measure
 from visionshare.cli.metering import meter
 from visionshare.cli.prediction import predict, prepare
 from visionshare.cli.reading import read
-from visionshare.cli.samples import samples
 from visionshare.cli.segmentation import segment
 from visionshare.cli.serving import serve
 from visionshare.cli.text import say
@@ -27,7 +26,7 @@ from visionshare.cli.training import train, warmup
 from visionshare.cli.transfer import transfer
 
 _COMMANDS = {
-    "Learn": (train, transfer, suggest, samples, warmup),
+    "Learn": (train, transfer, suggest, data.samples, warmup),
     "Use": (predict, find, segment, read, meter, extract, serve),
     "Understand": (evaluate, explain, inspect, bench),
     "Export": (export, measure, prepare),

@@ -94,6 +94,24 @@ def fetch(
         say(path)
 
 
+def samples(
+    folder: Annotated[Path, typer.Argument(help="Folder to create; it must not exist.")] = Path(
+        "samples"
+    ),
+) -> None:
+    """Write sample pictures to try the other commands on.
+
+    Example: visionshare samples
+
+    Example: visionshare samples pictures && visionshare train pictures/signs
+    """
+    from visionshare.datasets.samples import write_samples
+
+    for name, text in write_samples(folder).items():
+        say(f"{folder / name!s:24} {text}")
+    say(f"next: visionshare train {folder / 'signs'}")
+
+
 # Files, and classes, that are shown of each kind of problem.
 _SHOWN = 5
 _CLASSES = 60

@@ -7,8 +7,7 @@ random draws) and in the folders of families whose columns are computed from som
 """
 
 from visionshare.columns.arrays import ArrayColumns
-from visionshare.columns.base import Columns, Span
+from visionshare.columns.base import Columns, Span, Totals
 from visionshare.columns.sparse import SparseColumns
-from visionshare.columns.totals import Totals
 
 __all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns", "Totals"]

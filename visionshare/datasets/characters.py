@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.datasets.canvas import box_of, box_size, on_canvas
-from visionshare.datasets.placement import Box, Placement
+from visionshare.datasets.canvas import Box, Placement, box_of, box_size, on_canvas
 
 # Ink fainter than this is not stretched to full white.
 _MIN_LIGHTEST = 64.0

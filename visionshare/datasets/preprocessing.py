@@ -11,6 +11,8 @@ import numpy as np
 
 from visionshare.datasets.canvas import (
     CENTERS,
+    Box,
+    Placement,
     array_of,
     border_of,
     box_of,
@@ -27,7 +29,6 @@ from visionshare.datasets.characters import (
 )
 from visionshare.datasets.checks import check_choice
 from visionshare.datasets.ink import find_ink
-from visionshare.datasets.placement import Box, Placement
 from visionshare.datasets.whole_preparation import WholeSteps, prepared, whole_threshold
 from visionshare.errors import InputError
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.datasets import locating
-from visionshare.datasets.canvas import border_of, box_of, to_gray
-from visionshare.datasets.placement import Box
+from visionshare.datasets.canvas import Box, border_of, box_of, to_gray
 
 #: A threshold is a whole number of 2^-16.
 THRESHOLD_BITS = 16

@@ -18,6 +18,7 @@ from visionshare.losses import TaskLoss
 from visionshare.penalties import RowPenalty, make_norm
 from visionshare.search import Search, TaskCriterion
 from visionshare.solvers import (
+    AdaBoost,
     Solver,
     TaskProblem,
     solver_maker,
@@ -70,6 +71,12 @@ class _Boosting(TaskLearner):
             accepted = "'adaboost' or 'gradboost', to make one update a round"
             raise InputError("solver", self.solver, accepted)
         return super()._settings()
+
+    def _check_solver(self, loss: TaskLoss, norm: RowPenalty) -> None:
+        if solver_maker(self.solver) is AdaBoost and norm.q not in (1, np.inf):
+            accepted = "'l1' or 'l1/linf', for AdaBoost"
+            raise InputError("penalty", self.penalty, accepted)
+        super()._check_solver(loss, norm)
 
 
 @dataclass(eq=False, repr=False)

@@ -21,12 +21,28 @@ from visionshare.learners.column_generation import GenerationSettings, ending, g
 from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
-from visionshare.learners.solver_checks import check_solver
 from visionshare.learners.task_targets import Targets, TargetsOf
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm, RowPenalty
-from visionshare.search import TASK_CRITERIA, PerCostSearch, Pool, Search, TaskCriterion
-from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
+from visionshare.search import (
+    TASK_CRITERIA,
+    LargestDecrease,
+    PerCostSearch,
+    Pool,
+    Search,
+    TaskCriterion,
+)
+from visionshare.solvers import (
+    AdaBoost,
+    Admm,
+    GradBoost,
+    Solver,
+    TaskProblem,
+    check_quadratic_bound,
+    checked_importance,
+    polish,
+    solver_maker,
+)
 
 # Alpha at which all candidates violate optimality, for targets and weights of about 1.
 _TINY = 1e-6
@@ -94,7 +110,7 @@ class TaskLearner(Learner):
         solver = solver_maker(self.solver)
         if self.loss == "multinomial" and self.solver == "admm":
             raise InputError("solver", self.solver, "another one, for the multinomial loss")
-        check_solver(self, self._task_loss(), self._norm())
+        self._check_solver(self._task_loss(), self._norm())
         return GenerationSettings(
             rounds=int(self.rounds),
             max_features=self.max_features,
@@ -109,6 +125,20 @@ class TaskLearner(Learner):
             corrective=self.corrective,
             most_iterations=self._most_iterations,
         )
+
+    def _check_solver(self, loss: TaskLoss, norm: RowPenalty) -> None:
+        """Check that the solver, and what the criterion bounds, carry the loss and the norm."""
+        maker: Any = solver_maker(self.solver)
+        # A class of solvers may come with settings.
+        maker = getattr(maker, "func", maker)
+        is_bounded = maker in (AdaBoost, GradBoost)
+        if is_bounded and self.shared_alpha is not None:
+            accepted = "None, with solver 'gradboost' or 'adaboost'"
+            raise InputError("shared_alpha", self.shared_alpha, accepted)
+        if maker is AdaBoost:
+            checked_importance(loss, norm)
+        elif is_bounded or isinstance(TASK_CRITERIA.make(self.criterion), LargestDecrease):
+            check_quadratic_bound(loss, norm)
 
     def _norm(self) -> RowPenalty:
         return GroupNorm(self.q)

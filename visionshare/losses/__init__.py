@@ -5,41 +5,6 @@ those of one number an example, as one-against-all classes and regression have (
 ``SoftTargets`` compares scores with a teacher's. Coverage is a measure of scores alone.
 """
 
-from visionshare.losses.multiclass import Loss, MulticlassLogistic, checked_margin
-from visionshare.losses.multinomial import Multinomial
-from visionshare.losses.separable import (
-    TASK_LOSSES,
-    Absolute,
-    Exponential,
-    Hinge,
-    ImportanceLoss,
-    Insensitive,
-    Logistic,
-    Squared,
-    SquaredHinge,
-    TaskLoss,
-    make_task_loss,
-)
-from visionshare.losses.smoothed import Smoothed
-from visionshare.losses.soft_targets import SeveralTargets, SoftTargets
+import lazy_loader
 
-__all__ = [
-    "TASK_LOSSES",
-    "Absolute",
-    "Exponential",
-    "Hinge",
-    "ImportanceLoss",
-    "Insensitive",
-    "Logistic",
-    "Loss",
-    "MulticlassLogistic",
-    "Multinomial",
-    "SeveralTargets",
-    "Smoothed",
-    "SoftTargets",
-    "Squared",
-    "SquaredHinge",
-    "TaskLoss",
-    "checked_margin",
-    "make_task_loss",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,29 +3,6 @@
 ``smooth`` has value, gradient and curvature; ``norms`` value, proximal operator and dual norm.
 """
 
-from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
-from visionshare.penalties.registry import NORMS, make_norm
-from visionshare.penalties.smooth import (
-    PENALTIES,
-    NoPenalty,
-    Penalty,
-    Ridge,
-    SmoothL1,
-    SmoothMax,
-    make_penalty,
-)
+import lazy_loader
 
-__all__ = [
-    "NORMS",
-    "PENALTIES",
-    "GroupNorm",
-    "HalfSquares",
-    "NoPenalty",
-    "Penalty",
-    "Ridge",
-    "RowPenalty",
-    "SmoothL1",
-    "SmoothMax",
-    "make_norm",
-    "make_penalty",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,12 +8,14 @@ groups of the ℓq norm of each group's weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 
 # Exponents q, and q' with 1/q + 1/q' = 1.
 _DUAL = {1: np.inf, 2: 2, np.inf: 1}
@@ -190,3 +192,27 @@ def _prox_max(V: np.ndarray, step: np.ndarray) -> np.ndarray:
     # What is above the level is cut down to it: the largest share one absolute value.
     level = np.where(A.sum(axis=1) <= step, 0, level)
     return np.sign(V) * np.minimum(np.abs(V), level[:, None])
+
+
+#: The penalties with a proximal operator by name. To add one, add a line here.
+NORMS: Registry[RowPenalty] = Registry(
+    "penalty",
+    {
+        "l1": partial(GroupNorm, 1),
+        "l1/l2": partial(GroupNorm, 2),
+        "l1/linf": partial(GroupNorm, float("inf")),
+        "l2^2": HalfSquares,
+    },
+    ("prox", "dual_norms", "norms"),
+)
+
+
+def make_norm(given: str | RowPenalty) -> RowPenalty:
+    """Return the penalty of a name, or the penalty that is given.
+
+    Examples
+    --------
+    >>> make_norm("l1/l2").q
+    2
+    """
+    return NORMS.make(given)

@@ -19,8 +19,10 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.losses import ImportanceLoss, TaskLoss
 from visionshare.penalties import GroupNorm, RowPenalty
-from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
+
+# Exponents that are taken: a sum of so large numbers is finite.
+_LONGEST = 600.0
 
 
 class MovingRows(NamedTuple):
@@ -125,17 +127,9 @@ class ExponentialBound:
     _longest = 5.0
 
     def __init__(self, problem: TaskProblem) -> None:
-        loss = problem.loss
-        norm = problem.norm
-        if not isinstance(loss, ImportanceLoss):
-            accepted = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
-            raise InputError("loss", type(loss).__name__, accepted)
-        if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
-            given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
-            raise InputError("q", given, "1 or infinity, for AdaBoost")
-        self.penalty: RowPenalty = norm
+        self._template = checked_importance(problem.loss, problem.norm).template
+        self.penalty: RowPenalty = problem.norm
         self.alpha = problem.alpha
-        self._template = loss.template
 
     def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
         """Return the largest |x| of each row over the examples that count, (n,)."""
@@ -176,6 +170,17 @@ def _check_single(starts: np.ndarray, rows: np.ndarray) -> None:
         raise InputError("groups", "several columns each", "one column each, for AdaBoost")
 
 
+def checked_importance(loss: TaskLoss, norm: RowPenalty) -> ImportanceLoss:
+    """Return a loss that the exponential bound of one feature's weights holds for."""
+    if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
+        given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
+        raise InputError("q", given, "1 or infinity, for AdaBoost")
+    if not isinstance(loss, ImportanceLoss):
+        accepted = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
+        raise InputError("loss", type(loss).__name__, accepted)
+    return loss
+
+
 def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
     """Raise an InputError where no quadratic bound of one feature's weights can be minimized.
 
@@ -187,6 +192,57 @@ def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
             "criterion 'violation' with solver 'newton', 'fista' or 'admm'"
         )
         raise InputError("loss", type(loss).__name__, accepted)
+
+
+# Closed forms of one feature's update. μ⁺ and μ⁻ are sums of the examples' importance, where the
+# feature agrees with the sign of the example and where it does not.
+
+
+def exponential_l1(
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
+) -> np.ndarray:
+    """Return the δ that minimize a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise."""
+    # The slope at δ = −w, where the weight becomes zero; its sign is what counts where it is huge.
+    exponent = np.clip(w / a, -_LONGEST, _LONGEST)
+    slope = up * np.exp(exponent) - down * np.exp(-exponent)
+    root = np.sqrt(alpha**2 + 4 * up * down)
+    above = 2 * up / np.where(alpha + root > 0, alpha + root, 1)
+    below = 2 * down / np.where(alpha + root > 0, alpha + root, 1)
+    rise = a * np.log(np.where(above > 0, above, 1))
+    fall = -a * np.log(np.where(below > 0, below, 1))
+    return np.where(slope > alpha, rise, np.where(slope < -alpha, fall, -w))
+
+
+def exponential_max(
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
+) -> np.ndarray:
+    """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞."""
+    a = np.asarray(a, np.float64)[..., None]
+    # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞. All by
+    # logarithms: weights may be many times as large as a.
+    with np.errstate(divide="ignore"):
+        p = np.log(up) + w / a
+        n = np.log(down) - w / a
+    slopes = np.exp(np.minimum(p, _LONGEST)) - np.exp(np.minimum(n, _LONGEST))
+    zero = np.abs(slopes).sum(axis=-1, keepdims=True) <= alpha
+    signs = np.where(p >= n, 1.0, -1.0)
+    more = np.maximum(p, n)
+    less = np.minimum(p, n)
+    counts = more > -np.inf
+    row_steps = np.where(counts, 0.5 * (np.where(counts, more, 0.0) - less), 0.0)
+    order = np.argsort(-row_steps, axis=-1, kind="stable")
+    M, N = (
+        np.logaddexp.accumulate(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less)
+    )
+    # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
+    penalty = np.log(alpha) if alpha > 0 else -np.inf
+    root = 0.5 * np.logaddexp(2 * penalty, np.log(4) + M + N)
+    levels = np.where(zero, 0.0, np.log(2) + M) - np.logaddexp(penalty, root)
+    following = np.full_like(levels, -np.inf)
+    following[..., :-1] = np.take_along_axis(row_steps, order, -1)[..., 1:]
+    first = np.argmax(levels >= following, axis=-1)[..., None]
+    level = np.maximum(np.take_along_axis(levels, first, -1), 0.0)
+    return np.asarray(np.where(zero, 0.0, a * signs * np.minimum(row_steps, level)))
 
 
 def _sides(gradient: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,30 @@
+# The one list of public names: read by type checkers, and by `__init__.py` when it is imported.
+
+from .accelerated import Solution as Solution
+from .accelerated import minimize as minimize
+from .active_set import ActiveSet as ActiveSet
+from .adam import Adam as Adam
+from .adam import one_cycle as one_cycle
+from .admm import Admm as Admm
+from .bounds import ExponentialBound as ExponentialBound
+from .bounds import MovingRows as MovingRows
+from .bounds import QuadraticBound as QuadraticBound
+from .bounds import RowBound as RowBound
+from .bounds import check_quadratic_bound as check_quadratic_bound
+from .bounds import checked_importance as checked_importance
+from .bounds import majorizer as majorizer
+from .coordinate import AdaBoost as AdaBoost
+from .coordinate import GradBoost as GradBoost
+from .fista import Fista as Fista
+from .intercepts import intercepts_alone as intercepts_alone
+from .newton import Newton as Newton
+from .newton import polish as polish
+from .preconditioner import Preconditioner as Preconditioner
+from .registry import SOLVERS as SOLVERS
+from .registry import solver_maker as solver_maker
+from .tasks import Solver as Solver
+from .tasks import StepSolver as StepSolver
+from .tasks import TaskProblem as TaskProblem
+from .tasks import TaskSolution as TaskSolution
+from .tasks import TaskTargets as TaskTargets
+from .tasks import TaskWeights as TaskWeights

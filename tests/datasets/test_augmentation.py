@@ -109,21 +109,18 @@ def test_colors_change_as_one_step_after_the_other(channels):
         assert_array_equal(gray, copies(bytes_of, **STILL, **COLORS)[..., 0])
 
 
-@pytest.mark.parametrize("fill", [None, 0.0, 0.6])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_a_square_around_any_pixel_is_hidden(fill, dtype):
+def test_a_square_around_any_pixel_is_hidden(dtype):
     white = 255 if dtype is np.uint8 else 1
     images = (np.random.default_rng(0).random((70, 8, 6, 3)) * white).astype(dtype)
     expected, mask = images.copy(), np.zeros((70, 8, 6), bool)
     for i, u in enumerate(draws(70)):
         row, column = int(u[6] * 8), int(u[7] * 6)
         mask[i, max(row - 2, 0) : row + 3, max(column - 2, 0) : column + 3] = True
-    colors = (
-        images.mean(axis=(1, 2), dtype=float) if fill is None else np.full((70, 3), fill * white)
-    )
+    colors = images.mean(axis=(1, 2), dtype=float)
     colors = np.floor(colors + 0.5) if dtype is np.uint8 else colors
     expected = np.where(mask[..., None], colors[:, None, None], images)
-    made = copies(images, **STILL, cut_out=5, cut_out_fill=fill)
+    made = copies(images, **STILL, cut_out=5)
     assert_allclose(made, expected, rtol=1e-6)
 
 
@@ -172,7 +169,7 @@ def test_images_that_share_memory_stay_as_they_are():
     [
         ("flip", 1.5), ("flip", True), ("shift", -1), ("shift", 1.5), ("shift", 10**6),
         ("border", "wrap"), ("brightness", -0.1), ("contrast", np.nan), ("saturation", 2),
-        ("cut_out", 2.0), ("cut_out_fill", 1.5), ("sigma", 0), ("rotation", "far"),
+        ("cut_out", 2.0), ("sigma", 0), ("rotation", "far"),
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(name, value):
@@ -192,9 +189,7 @@ def test_images_that_have_no_colors_are_refused():
 
 def test_a_recipe_says_how_copies_are_made():
     said = [f"deformations.{name}={value!r}" for name, value in {**STILL, **ALL}.items()]
-    recipe = load_recipe(
-        "digits", ["deformations.copies=1", *said, "deformations.cut_out_fill=inf"]
-    )
+    recipe = load_recipe("digits", ["deformations.copies=1", *said])
     assert recipe.deformations.build() == Augmentation(**STILL, **ALL)
     images = np.random.default_rng(0).integers(0, 256, (70, 8, 8), np.uint8)
     made = copies_of(images, recipe.deformations.build(), recipe.seed, 0, 1)

@@ -1,5 +1,6 @@
 import errno
 import io
+import json
 import os
 import tarfile
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from visionshare.datasets import StoredPictures, shards, survey_shards
+from visionshare.datasets import shards, survey_shards
 from visionshare.errors import DataError, StorageError
 
 SIDE = 6
@@ -52,16 +53,13 @@ def test_a_survey_knows_sizes_labels_and_what_is_broken(folder):
     assert found.sample(4)[:, 0, 0].tolist() == [3, 4, 8, 10]
 
 
-def test_a_manifest_is_written_and_read(folder):
+def test_a_manifest_is_written(folder):
     found = survey_shards(f"{folder}/*.tar", (SIDE, SIDE), skip_broken=True)
     found.save(folder / "manifest.json")
-    assert StoredPictures.load(folder / "manifest.json") == found
-    for text in ("{", "[]", '{"version": 9}', '{"version": 1, "reading": 3}'):
-        (folder / "manifest.json").write_text(text)
-        with pytest.raises(DataError, match="manifest"):
-            StoredPictures.load(folder / "manifest.json")
-    with pytest.raises(DataError, match="missing"):
-        StoredPictures.load(folder / "missing.json")
+    written = json.loads((folder / "manifest.json").read_text())
+    assert written["version"] == 1
+    assert [shard["sha256"] for shard in written["shards"]] == [s.sha256 for s in found.shards]
+    assert written["reading"]["size"] == [SIDE, SIDE]
 
 
 def test_a_file_that_changed_is_refused(folder):

@@ -58,12 +58,9 @@ def _signs(y, k):
     return np.where(y[:, None] == np.arange(k), 1.0, -1.0)
 
 
-def _found(X, y, w, looked_at=None):
+def _found(X, y, w):
     columns = StumpColumns.from_images(X)
-    looked_at = np.ones(len(columns.order), bool) if looked_at is None else looked_at
-    return best_shared_stumps(
-        columns.order, columns.starts, columns.counts, looked_at, w, y.astype(np.int64)
-    )
+    return best_shared_stumps(columns.order, columns.starts, columns.counts, w, y.astype(np.int64))
 
 
 def _constants_error(w, z):
@@ -123,16 +120,6 @@ def test_the_bound_ends_the_growth_only_where_nothing_is_left():
                 assert_allclose(bounded, whole, rtol=1e-12)
             else:
                 assert bounded <= whole
-
-
-def test_inputs_that_are_not_looked_at_have_no_stump():
-    X, y, w = _problem(1)
-    looked_at = np.array([True, False, True, False])
-    numbers, gains = _found(X, y, w, looked_at)
-    whole = _found(X, y, w)
-    assert (numbers[~looked_at] == -1).all()
-    assert (gains[~looked_at] == -np.inf).all()
-    assert numbers[looked_at].tolist() == whole[0][looked_at].tolist()
 
 
 def test_examples_of_no_class_count_as_negatives():

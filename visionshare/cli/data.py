@@ -77,12 +77,6 @@ def verify(name: Name, data: DataFolder = None) -> None:
 def fetch(
     name: Name,
     data: DataFolder = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="URL that replaces the catalog's; the file's path is added."
-        ),
-    ] = None,
 ) -> None:
     """Download the files of a data set that are missing, and check their sha256.
 
@@ -90,7 +84,7 @@ def fetch(
     """
     from visionshare.datasets import fetch_dataset
 
-    for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
+    for path in fetch_dataset(name, data, progress=sys.stderr.isatty()):
         say(path)
 
 

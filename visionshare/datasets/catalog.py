@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
 import zlib
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -16,6 +15,7 @@ from visionshare.datasets.readers.parquet import has_parquet
 from visionshare.errors import DataError
 from visionshare.errors.names import did_you_mean
 from visionshare.files.bundled import bundled
+from visionshare.files.fingerprints import stream_sha256
 from visionshare.files.toml import read_toml_file
 from visionshare.machine.resources import cache_folder
 
@@ -131,21 +131,14 @@ def _is_the_file(path: Path, listed: CatalogFile) -> bool:
     """Return whether a file has the digest of the catalog, as it is or unpacked."""
     try:
         with open(path, "rb") as file:
-            if _sha256(file) == listed.sha256:
+            if stream_sha256(file) == listed.sha256:
                 return True
         if listed.content_sha256 is None:
             return False
         with gzip.open(path, "rb") as content:
-            return _sha256(content) == listed.content_sha256
+            return stream_sha256(content) == listed.content_sha256  # type: ignore[arg-type]
     except (OSError, EOFError, zlib.error):
         return False
-
-
-def _sha256(file: Any) -> str:
-    digest = hashlib.sha256()
-    while part := file.read(1 << 22):
-        digest.update(part)
-    return digest.hexdigest()
 
 
 def verify_dataset(name: str, data_dir: Folder = None, catalog: Catalog = None) -> dict[str, str]:

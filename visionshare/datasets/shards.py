@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visionshare.class_labels import in_order
-from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.decoding import MODES
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
@@ -170,23 +169,6 @@ class StoredPictures:
         values = {"version": _VERSION, **asdict(self)}
         values["reading"]["steps"] = self.reading.steps.to_values()
         write_text(path, json.dumps(values, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> StoredPictures:
-        """Read a manifest."""
-        with file_errors(path, "a manifest of pictures"):
-            values = json.loads(Path(path).read_text("utf-8"))
-            if values.pop("version") != _VERSION:
-                raise DataError(f"{path}: a manifest of another version than {_VERSION}")
-            reading = Reading(**values.pop("reading"))
-            height, width = reading.size
-            steps = Preprocessing.from_values(reading.steps)
-            return cls(
-                tuple(map(_shard, values["shards"])),
-                tuple(map(str, values["classes"])),
-                replace(reading, size=(int(height), int(width)), steps=steps),
-                tuple(map(str, values["skipped"])),
-            )
 
 
 def _evenly(n: int, most: int) -> np.ndarray:
@@ -358,9 +340,3 @@ def _digested(file: Any, out: Any) -> tuple[int, str]:
             with storage_errors(out.name):
                 out.write(block)
     return n_bytes, digest.hexdigest()
-
-
-def _shard(values: dict[str, Any]) -> Shard:
-    shard = Shard(**values)
-    rows = None if shard.rows is None else tuple(shard.rows)
-    return replace(shard, labels=tuple(map(int, shard.labels)), rows=rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -175,8 +176,8 @@ class PartitionedColumns(Columns):
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
         part = self._engine.rows(_called, self._engine.data, "moments", self._engine.split(omega))
-        sums = self._engine.total(_first_two, part)
-        peaks = self._engine.total(_third, part, how="max")
+        sums = self._engine.total(operator.itemgetter(np.s_[:, :2]), part)
+        peaks = self._engine.total(operator.itemgetter(np.s_[:, 2]), part, how="max")
         return np.column_stack([sums, peaks])
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
@@ -325,14 +326,6 @@ def _products(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return XᵀR of unscaled columns, and the sums of R's columns."""
     return columns.products(R, ids), R.sum(axis=0, dtype=np.float64)
-
-
-def _first_two(moments: np.ndarray) -> np.ndarray:
-    return moments[:, :2]
-
-
-def _third(moments: np.ndarray) -> np.ndarray:
-    return moments[:, 2]
 
 
 def _called(columns: Columns, name: str, *args: Any) -> Any:

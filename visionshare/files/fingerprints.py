@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -43,6 +43,14 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         while part := handle.read(1 << 22):
             digest.update(part)
     return str(digest.hexdigest())
+
+
+def stream_sha256(file: IO[bytes]) -> str:
+    """Return the sha256 of what is left of an open file, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    while part := file.read(1 << 22):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def images_fingerprint(images: np.ndarray) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any
 
 from visionshare.errors import InputError, StorageError
 from visionshare.files.durable import is_partial, remove_folder, write_text
+from visionshare.files.fingerprints import stream_sha256
 from visionshare.files.storage import (
     check_takes_results,
     is_url,
@@ -30,7 +30,6 @@ UPLOAD = "upload.json"
 
 _FORMAT = "visionshare-upload"
 _VERSION = 1
-_BLOCK = 4 << 20
 
 
 def local_place(out: str | os.PathLike[str]) -> Path:
@@ -141,16 +140,10 @@ def _listing(folder: Path, without: Collection[str]) -> dict[str, dict[str, Any]
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.is_file() and not is_partial(path) and name.parts[0] not in without:
-            files[name.as_posix()] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+            with open(path, "rb") as file:
+                digest = stream_sha256(file)
+            files[name.as_posix()] = {"bytes": path.stat().st_size, "sha256": digest}
     return files
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _mark(upload: str, files: dict[str, Any], replaces: list[str]) -> dict[str, Any]:

@@ -260,11 +260,15 @@ class Classifier(ClassifierMixin, Learner):
 
     def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, k); for two classes, as in scikit-learn, one per example (m,)."""
-        return self._flattened(self._scores(X))
+        scores = self._scores(X)
+        return scores if self.n_labels_ is not None else flat_scores(scores)
 
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return the class of each example, or 0 and 1 for each of several labels (m, L)."""
-        return self._predicted(self._scores(X))
+        scores = self._scores(X)
+        if self.n_labels_ is not None:
+            return (scores > 0).astype(np.int64)
+        return predict_labels(self.classes_, scores)
 
     def score(self, X: np.ndarray | Columns, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: labels of any type that ``fit`` takes."""
@@ -273,17 +277,7 @@ class Classifier(ClassifierMixin, Learner):
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
         # Of several labels each has a probability of its own, (m, L).
-        return self._probabilities(self._scores(X))
-
-    def _flattened(self, scores: np.ndarray) -> np.ndarray:
-        return scores if self.n_labels_ is not None else flat_scores(scores)
-
-    def _predicted(self, scores: np.ndarray) -> np.ndarray:
-        if self.n_labels_ is not None:
-            return (scores > 0).astype(np.int64)
-        return predict_labels(self.classes_, scores)
-
-    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        scores = self._scores(X)
         if self.n_labels_ is not None:
             return sigmoid(scores)
         return softmax(scores, self.temperature_)

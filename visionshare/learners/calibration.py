@@ -26,7 +26,7 @@ def fit_temperature(
     y = where.of_examples(y)
     omega = where.of_examples(omega)
     weighed = where.each(_weighed, scores, y, omega, where.total(np.sum, omega))
-    return _temperature(lambda inverse: where.total(_weighed_slope, weighed, inverse))
+    return _temperature(lambda inverse: where.total(_slope, weighed, inverse))
 
 
 def _weighed(
@@ -36,15 +36,9 @@ def _weighed(
     return np.ascontiguousarray(two_sided(scores).T, dtype=np.float64), y, omega / total
 
 
-def _weighed_slope(weighed: tuple[np.ndarray, ...], inverse: float) -> float:
-    Z, y, weights = weighed
-    return _slope(Z, y, weights, inverse)
-
-
 def held_out_temperature(active: ActiveSet, scores: np.ndarray) -> float:
     """Return the temperature for scores of an active set's examples, by their weights."""
-    total = active.total(_weight)
-    counted = active.each(_counted, scores, total)
+    counted = active.each(_counted, scores, active.total(_weight))
     return _temperature(lambda inverse: active.total(_counted_slope, counted, inverse))
 
 
@@ -61,12 +55,12 @@ def _counted(active: ActiveSet, scores: np.ndarray, total: float) -> tuple[np.nd
 
 
 def _counted_slope(_: ActiveSet, counted: tuple[np.ndarray, ...], inverse: float) -> float:
-    Z, y, weights = counted
-    return _slope(Z, y, weights, inverse)
+    return _slope(counted, inverse)
 
 
-def _slope(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, inverse: float) -> float:
+def _slope(weighed: tuple[np.ndarray, ...], inverse: float) -> float:
     """Return the log loss's derivative in 1/T: it is convex in that, and so has one root."""
+    Z, y, weights = weighed
     plain = MulticlassLogistic(margin=0.0)
     return float(np.sum(plain.residual(Z * inverse, y, weights)[1] * Z))
 

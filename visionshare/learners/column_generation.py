@@ -217,37 +217,29 @@ def _state(
         search,
         support_of(pool, active),
         problem.each(_importance, z) if weighs else np.zeros((0, problem.n_tasks)),
-        problem.each(_spread_omegas),
+        problem.each(_omegas),
         dict(zip(map(int, active), groups, strict=True)),
     )
 
 
-def _examples(problem: TaskProblem) -> tuple[np.ndarray, int]:
-    """Return the rows' examples among those of the columns, and the number of these."""
-    order = np.arange(problem.m) if problem.order is None else problem.order
-    return order, problem.m if problem.examples is None else problem.examples
+def _of_all_examples(problem: TaskProblem, values: np.ndarray) -> np.ndarray:
+    """Return what the problem's rows have, and zeros for the columns' other examples."""
+    m = problem.m if problem.examples is None else problem.examples
+    spread = np.zeros((m, values.shape[1]), values.dtype)
+    spread[slice(None) if problem.order is None else problem.order] = values
+    return spread
 
 
 def _residual(problem: TaskProblem, z: np.ndarray) -> np.ndarray:
-    order, m = _examples(problem)
-    residual = np.zeros((m, problem.n_tasks), problem.dtype)
-    residual[order] = problem.residual(z)
-    return residual
+    return _of_all_examples(problem, problem.residual(z).astype(problem.dtype))
 
 
 def _importance(problem: TaskProblem, z: np.ndarray) -> np.ndarray:
-    order, m = _examples(problem)
-    importance = np.zeros((m, problem.n_tasks))
-    importance[order] = problem.importance(z)
-    return importance
+    return _of_all_examples(problem, problem.importance(z))
 
 
-def _spread_omegas(problem: TaskProblem) -> np.ndarray:
-    order, m = _examples(problem)
-    weights = problem.targets.weights
-    spread = np.zeros((weights.shape[1], m))
-    spread[:, order] = weights.T
-    return spread
+def _omegas(problem: TaskProblem) -> np.ndarray:
+    return np.ascontiguousarray(_of_all_examples(problem, problem.targets.weights).T)
 
 
 def _chosen(

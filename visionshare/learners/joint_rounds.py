@@ -46,24 +46,19 @@ def shared_stumps(
     z: np.ndarray,
     omega: np.ndarray,
     rounds: int,
-    inputs_a_round: int,
-    rng: np.random.Generator,
 ) -> Iterator[SharedStump]:
     """Yield the rounds of JointBoost."""
-    p = len(columns.order)
     positive = np.where((z > 0).any(axis=1), np.argmax(z, axis=1), -1).astype(np.int64)
     total = float(omega.sum() * z.shape[1])
     w = np.repeat(omega[:, None], z.shape[1], axis=1).astype(np.float64)
     for number in range(1, rounds + 1):
         begun = time.perf_counter()
-        looked_at = np.ones(p, bool)
-        if inputs_a_round < p:
-            looked_at[:] = False
-            looked_at[rng.choice(p, inputs_a_round, replace=False)] = True
         numbers, gains = best_shared_stumps(
-            columns.order, columns.starts, columns.counts, looked_at, w, positive
+            columns.order, columns.starts, columns.counts, w, positive
         )
-        best = _first_of_the_best(gains)
+        # The first input whose gain is the largest but for rounding.
+        largest = float(gains.max())
+        best = int(np.argmax(gains >= largest - 1e-10 * abs(largest)))
         mass = float(w.sum())
         if numbers[best] < 0 or not gains[best] > _NOTHING * mass or mass <= _NOTHING * total:
             return
@@ -76,12 +71,6 @@ def shared_stumps(
             number, feature, shared, a, b, constants, float(gains[best] / mass), error / mass,
             float(w.sum()) / total, time.perf_counter() - begun,
         )  # fmt: skip
-
-
-def _first_of_the_best(gains: np.ndarray) -> int:
-    """Return the first input whose gain is the largest but for rounding."""
-    largest = float(gains.max())
-    return int(np.argmax(gains >= largest - 1e-10 * abs(largest)))
 
 
 def _fitted(

@@ -15,7 +15,7 @@ from visionshare.generators.stumps import StumpColumns, Stumps
 from visionshare.learners.base import Classifier
 from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
-from visionshare.learners.parameters import check_fraction, check_run, check_whole_numbers
+from visionshare.learners.parameters import check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path, widest
 from visionshare.machine.resources import resolve_jobs
 
@@ -45,10 +45,10 @@ class JointBoost(Classifier):
     n_thresholds : int, optional
         At most so many thresholds an input, near its quantiles; all when omitted. For arrays:
         columns have theirs.
-    input_fraction : float, default 1.0
-        Fraction of the inputs that a round examines, drawn again in each (paper, §2.5).
-    class_weight, n_jobs, random_state
-        As in :class:`ShareBoost`; the seed is that of the draws of inputs.
+    class_weight, n_jobs
+        As in :class:`ShareBoost`.
+    random_state : int, default 0
+        Not used: nothing is random.
 
     Attributes
     ----------
@@ -81,7 +81,6 @@ class JointBoost(Classifier):
     rounds: int = 100
     _: KW_ONLY
     n_thresholds: int | None = None
-    input_fraction: float = 1.0
     class_weight: dict[Any, float] | str | None = None
     n_jobs: int | None = 1
     random_state: int = 0
@@ -89,7 +88,6 @@ class JointBoost(Classifier):
 
     def _settings(self) -> None:
         check_whole_numbers(self, 1, "rounds")
-        check_fraction("input_fraction", self.input_fraction, one=True)
         Stumps(self.n_thresholds).check_parameters()
         check_run(self)
 
@@ -102,11 +100,9 @@ class JointBoost(Classifier):
         with self._threads(examples.columns):
             examples, columns = self._stumps(examples)
             self.stumps_ = columns.family
-            inputs = max(1, round(self.input_fraction * len(columns.order)))
-            rng = np.random.default_rng(self.random_state)
             fractions = examples.omega / examples.omega.sum()
             self.rounds_ = tuple(
-                shared_stumps(columns, examples.signs, fractions, int(self.rounds), inputs, rng)
+                shared_stumps(columns, examples.signs, fractions, int(self.rounds))
             )
             self._gather(examples)
         self.n_iter_ = len(self.rounds_)
@@ -131,7 +127,8 @@ class JointBoost(Classifier):
         values = columns.table()
         assert values is not None
         table = np.ascontiguousarray(values.T[used])
-        _check_thresholds(table)
+        for j, peak in enumerate(np.abs(table).max(axis=0, initial=0.0)):
+            check_range("X", float(peak), _LEAST_INPUT, _LARGEST_INPUT, f"in column {j}")
         family = Stumps(self.n_thresholds).fit(table)
         stumps = StumpColumns(family, table, resolve_jobs(self.n_jobs))
         kept = replace(examples, columns=stumps, y=examples.y[used], omega=examples.omega[used])
@@ -177,9 +174,3 @@ class JointBoost(Classifier):
         """
         family = getattr(self, "stumps_", None) if family is None else family
         return super().to_classifier(family, classes, metadata)
-
-
-def _check_thresholds(table: np.ndarray) -> None:
-    """Raise an InputError if inputs are too large or too small for thresholds of float32."""
-    for j, peak in enumerate(np.abs(table).max(axis=0, initial=0.0)):
-        check_range("X", float(peak), _LEAST_INPUT, _LARGEST_INPUT, f"in column {j}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -70,7 +71,7 @@ def _searched_rounds(
     target = columns.of_examples(centered)
     root = columns.of_examples(np.sqrt(omega))
     whole = float(columns.total(np.dot, target, target))
-    Gy = columns.each(_over, target, alpha)
+    Gy = columns.each(operator.truediv, target, alpha)
     U = columns.of_examples(np.zeros((m, 0)))
     chosen = columns.each(_no_rows, target)
     excluded = pool.flat()
@@ -90,12 +91,12 @@ def _searched_rounds(
         excluded[best.number] = True
         entered = columns.each(_rooted, columns.columns_of(best.features), root)
         for i in range(len(best.features)):
-            z = columns.each(_row, entered, i)
+            z = columns.each(operator.getitem, entered, i)
             v = columns.each(_image, z, U, columns.total(_products, U, z), alpha)
-            direction = columns.each(_over, v, np.sqrt(1 + columns.total(np.dot, z, v)))
+            length = np.sqrt(1 + columns.total(np.dot, z, v))
+            direction = columns.each(operator.truediv, v, length)
             U = columns.each(_beside, U, direction)
-            slope = columns.total(np.dot, direction, target)
-            Gy = columns.each(_less, Gy, slope, direction)
+            Gy = Gy - columns.total(np.dot, direction, target) * direction
         chosen = columns.each(_below, chosen, entered)
         support = np.concatenate([support, best.features])
         candidates = np.append(candidates, best.number)
@@ -107,10 +108,6 @@ def _searched_rounds(
         yield _round(number, candidates, weights, best.score, error, left_out, seconds)
         if before - error < settings.tol:
             return
-
-
-def _over(values: np.ndarray, divisor: float) -> np.ndarray:
-    return values / divisor
 
 
 def _no_rows(values: np.ndarray) -> np.ndarray:
@@ -125,10 +122,6 @@ def _rooted(columns: np.ndarray, root: np.ndarray) -> np.ndarray:
     return columns.astype(np.float64) * root
 
 
-def _row(rows: np.ndarray, i: int) -> np.ndarray:
-    return np.asarray(rows[i])
-
-
 def _products(U: np.ndarray, z: np.ndarray) -> np.ndarray:
     return U.T @ z
 
@@ -140,10 +133,6 @@ def _image(z: np.ndarray, U: np.ndarray, inner: np.ndarray, alpha: float) -> np.
 
 def _beside(U: np.ndarray, new: np.ndarray) -> np.ndarray:
     return np.column_stack([U, new])
-
-
-def _less(values: np.ndarray, factor: float, direction: np.ndarray) -> np.ndarray:
-    return values - factor * direction
 
 
 def _below(chosen: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -112,7 +112,6 @@ def _best_shared_stumps(
     order: np.ndarray,
     starts: np.ndarray,
     counts: np.ndarray,
-    looked_at: np.ndarray,
     w: np.ndarray,
     positive: np.ndarray,
     whole: np.ndarray,
@@ -122,8 +121,6 @@ def _best_shared_stumps(
 ) -> None:
     k = w.shape[1]
     for r in range(first, last):
-        if not looked_at[r]:
-            continue
         row = order[r]
         below = np.zeros(k)
         below_positive = np.zeros(k)
@@ -158,7 +155,6 @@ def best_shared_stumps(
     order: np.ndarray,
     starts: np.ndarray,
     counts: np.ndarray,
-    looked_at: np.ndarray,
     w: np.ndarray,
     positive: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +162,7 @@ def best_shared_stumps(
     # One walk along an input's order examines all its thresholds: prefix sums of the weights, and
     # a greedy subset of the classes at each, O(mk + thresholds · k²). Where all classes alone
     # would not gain more than the input's best, no subset can, and none is grown. The lowest
-    # number wins among equals; an input that is not looked at has −1 and −∞.
+    # number wins among equals.
     p = len(order)
     k = w.shape[1]
     whole = np.zeros(k)
@@ -174,6 +170,6 @@ def best_shared_stumps(
     _add_whole(w, positive, whole, whole_positive)
     number = np.full(p, -1, np.int64)
     score = np.full(p, -np.inf)
-    held = order, starts, counts, looked_at, w, positive
+    held = order, starts, counts, w, positive
     run_kernel(_best_shared_stumps, p, *held, whole, whole_positive, number, score)
     return number, score

@@ -89,10 +89,8 @@ class QuadraticBound:
 
     def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return B of each row."""
-        return self._of_groups(np.add.reduceat(measure.max(axis=1), starts), starts, len(measure))
-
-    def _of_groups(self, values: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
-        sizes = np.diff(np.append(starts, n))
+        values = np.add.reduceat(measure.max(axis=1), starts)
+        sizes = np.diff(np.append(starts, len(measure)))
         return self._curvature * np.repeat(np.where(values > 0, values, 1.0), sizes)
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
@@ -138,7 +136,8 @@ class ExponentialBound:
 
     def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return a_j of each row."""
-        _check_single(starts, measure)
+        if len(starts) != len(measure):
+            raise InputError("groups", "several columns each", "one column each, for AdaBoost")
         return np.asarray(self._template / np.where(measure > 0, measure, 1.0))
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
@@ -163,11 +162,6 @@ class ExponentialBound:
         up, down = _sides(gradient, total)
         ratio = np.log(np.maximum(up, self._tiny) / np.maximum(down, self._tiny))
         return np.clip(0.5 * self._template * ratio, -self._longest, self._longest)
-
-
-def _check_single(starts: np.ndarray, rows: np.ndarray) -> None:
-    if len(starts) != len(rows):
-        raise InputError("groups", "several columns each", "one column each, for AdaBoost")
 
 
 def checked_importance(loss: TaskLoss, norm: RowPenalty) -> ImportanceLoss:

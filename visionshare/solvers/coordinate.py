@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,14 +15,8 @@ from visionshare.solvers.tasks import (
     TaskWeights,
 )
 
-
-@dataclass(frozen=True)
-class _Part:
-    """Rows that move together, where their groups begin among them, and how far they may go."""
-
-    rows: np.ndarray
-    starts: np.ndarray
-    size: np.ndarray
+# Where the only group of rows that move together begins among them.
+_START = np.zeros(1, np.int64)
 
 
 class _Coordinates(StepSolver):
@@ -39,7 +32,7 @@ class _Coordinates(StepSolver):
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         problem = self.problem
-        parts = self._parts()
+        parts = [self._part(group) for group in range(len(problem.starts))]
         W = start.W.copy()
         b = start.b.copy()
         z = problem.slack(start)
@@ -62,33 +55,32 @@ class _Coordinates(StepSolver):
         b = start.b.copy()
         z = problem.slack(start)
         z = self._moved_intercepts(b, z)
-        z = self._moved(W, z, self._alone(group))
+        z = self._moved(W, z, self._part(group))
         weights = TaskWeights(W, start.shared, b)
         value = problem.loss_value(z) + problem.penalty(weights)
         kkt = problem.kkt(weights, problem.gradient(z))
         return TaskSolution(weights, value, kkt, 1, False)
 
-    def _alone(self, group: int) -> _Part:
+    def _part(self, group: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of a group, which move together, and how far they may go."""
         ends = np.append(self.problem.starts, self.problem.n)
         rows = np.arange(ends[group], ends[group + 1])
-        starts = np.zeros(1, np.int64)
         measure = self.problem.total(_measured, self.bound, rows, how=self.bound.how)
-        return _Part(rows, starts, self.bound.sized(measure, starts))
+        return rows, self.bound.sized(measure, _START)
 
-    def _parts(self) -> list[_Part]:
-        return [self._alone(group) for group in range(len(self.problem.starts))]
-
-    def _moved(self, W: np.ndarray, z: np.ndarray, part: _Part) -> np.ndarray:
+    def _moved(
+        self, W: np.ndarray, z: np.ndarray, rows: np.ndarray, size: np.ndarray
+    ) -> np.ndarray:
         """Change the weights of some rows; return the slacks."""
         problem = self.problem
-        w = W[part.rows]
-        X = problem.row_values(part.rows)
+        w = W[rows]
+        X = problem.row_values(rows)
         gradient, total = problem.row_sums(z, X, self.bound.weighs)
-        new = self.bound.minimize(MovingRows(w, gradient, total, part.size, part.starts))
+        new = self.bound.minimize(MovingRows(w, gradient, total, size, _START))
         change = new - w
         if not change.any():
             return z
-        W[part.rows] = new
+        W[rows] = new
         return problem.shifted(z, X, change)
 
     def _moved_intercepts(self, b: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,9 +56,8 @@ class Augmentation:
         Largest relative change of values' distances from their pixel's gray, at most 1; only
         images of three channels have it.
     cut_out : int, default 0
-        Side in pixels of the square that is hidden; its middle is any pixel of the image.
-    cut_out_fill : float, optional
-        What the square shows, from 0, black, to 1, white. The copy's mean color when omitted.
+        Side in pixels of the square that is hidden by the copy's mean color; its middle is any
+        pixel of the image.
 
     References
     ----------
@@ -91,7 +89,6 @@ class Augmentation:
     contrast: float = 0.0
     saturation: float = 0.0
     cut_out: int = 0
-    cut_out_fill: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("border", self.border, ("zero", "reflect"))
@@ -99,9 +96,8 @@ class Augmentation:
             check_number(name, getattr(self, name), 0, _LARGEST)
         if self.sigma == 0:
             raise InputError("sigma", self.sigma, f"a number above 0, to {_LARGEST}")
-        for name in ("flip", "brightness", "contrast", "saturation", "cut_out_fill"):
-            if name != "cut_out_fill" or self.cut_out_fill is not None:
-                check_number(name, getattr(self, name), 0, 1)
+        for name in ("flip", "brightness", "contrast", "saturation"):
+            check_number(name, getattr(self, name), 0, 1)
         for name in ("shift", "cut_out"):
             check_number(name, getattr(self, name), 0, _LARGEST, whole=True)
 
@@ -224,8 +220,7 @@ def _augmented(
     # 3) a square is hidden
     if augmentation.cut_out:
         side = augmentation.cut_out
-        fill = math.nan if augmentation.cut_out_fill is None else float(augmentation.cut_out_fill)
         sides = np.array(pixels.shape[1:3])[:, None]
         rows, columns = (draws[6:8] * sides).astype(np.int64) - side // 2
-        hide(pixels, rows, columns, side, fill)
+        hide(pixels, rows, columns, side)
     return out

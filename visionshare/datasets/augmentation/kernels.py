@@ -100,22 +100,19 @@ def recolor(images: np.ndarray, factors: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def hide(images: np.ndarray, rows: np.ndarray, columns: np.ndarray, side: int, fill: float) -> None:
-    """Hide a square of each image in place, cut at its edges."""
+def hide(images: np.ndarray, rows: np.ndarray, columns: np.ndarray, side: int) -> None:
+    """Give a square of each image, cut at its edges, the image's mean color, in place."""
     # images: (n, H, W, C), uint8 or float
     # rows, columns: (≥ n,), int64
     n, H, W, C = images.shape
-    white = 255.0 if images.itemsize == 1 else 1.0
     half = 0.5 if images.itemsize == 1 else 0.0
     for i in range(n):
         for k in range(C):
-            value = fill * white
-            if np.isnan(fill):
-                total = 0.0
-                for r in range(H):
-                    for c in range(W):
-                        total += images[i, r, c, k]
-                value = total / (H * W)
+            total = 0.0
+            for r in range(H):
+                for c in range(W):
+                    total += images[i, r, c, k]
+            value = total / (H * W)
             for r in range(max(rows[i], 0), min(rows[i] + side, H)):
                 for c in range(max(columns[i], 0), min(columns[i] + side, W)):
                     images[i, r, c, k] = value + half

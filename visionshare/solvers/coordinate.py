@@ -69,10 +69,11 @@ class _Coordinates(StepSolver):
         return rows, self.bound.sized(measure, _START)
 
     def _moved(
-        self, W: np.ndarray, z: np.ndarray, rows: np.ndarray, size: np.ndarray
+        self, W: np.ndarray, z: np.ndarray, part: tuple[np.ndarray, np.ndarray]
     ) -> np.ndarray:
         """Change the weights of some rows; return the slacks."""
         problem = self.problem
+        rows, size = part
         w = W[rows]
         X = problem.row_values(rows)
         gradient, total = problem.row_sums(z, X, self.bound.weighs)

@@ -127,13 +127,9 @@ def chosen_scaling(
         norm = np.sqrt(total) * np.sqrt(np.where(flat, 1.0, square))
         scale = np.where(flat, 0.0, 1 / norm)
     else:
-        _check_unscaled(peak * unit)
+        # No column too large to remain unscaled, and not all of them too small.
+        least, largest = _UNSCALED_LIMITS
+        _check_peaks(peak * unit, 0.0, largest)
+        check_range("X", float((peak * unit).max(initial=0.0)), least, largest)
         scale = np.where(flat, 0.0, unit)
     return offset, scale / unit, np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
-
-
-def _check_unscaled(peak: np.ndarray) -> None:
-    """Raise an InputError if a column is too large to remain unscaled, or all are too small."""
-    least, largest = _UNSCALED_LIMITS
-    _check_peaks(peak, 0.0, largest)
-    check_range("X", float(peak.max(initial=0.0)), least, largest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -83,7 +84,9 @@ class Host:
         """Return how many more bytes of columns may be in memory; None for any number."""
         if self.settings.memory is None:
             return None
-        held = sum(_bytes_of(slots[DATA]) for slots in self._slots.values())
+        data = (slots[DATA] for slots in self._slots.values())
+        itemsize = np.dtype(self.settings.dtype).itemsize
+        held = sum(math.prod(c.shape) * itemsize for c in data if isinstance(c, ArrayColumns))
         return max(0, self.settings.memory // _IN_MEMORY - held)
 
     def place(self, number: int, block: Block) -> tuple[int, ...]:
@@ -145,14 +148,6 @@ class Host:
                 self._pool = ThreadPoolExecutor(self.n_jobs)
             return self._pool
         return arg
-
-
-def _bytes_of(data: Any) -> int:
-    """Return what columns take in memory."""
-    if not isinstance(data, ArrayColumns):
-        return 0
-    m, d = data.shape
-    return m * d * np.dtype(data.dtype).itemsize
 
 
 def _of_worker() -> tuple[int, Path | None]:

@@ -92,11 +92,7 @@ def blocks_of(
         kind = ArrayBlock if is_table else ImageBlock
         return [kind(part) for part in np.split(table, bounds[1:-1])], bounds
     if np.isnan(np.sum(sizes)):
-        sizes = client.gather(client.compute([_length(block) for block in delayed]))
+        from dask import delayed as later
+
+        sizes = client.gather(client.compute([later(len)(block) for block in delayed]))
     return [DelayedBlock(block, is_table) for block in delayed], bounds_of(sizes)
-
-
-def _length(block: Any) -> Any:
-    from dask import delayed
-
-    return delayed(len)(block)

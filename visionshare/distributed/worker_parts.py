@@ -162,7 +162,9 @@ class WorkerParts:
                 try:
                     answers[address] = awaited(future, self.waits.look)
                 except TimeoutError:
-                    if self._gone(address):
+                    host = self._hosts.get(address)
+                    is_dropped = host is not None and host.future.status != "finished"
+                    if is_dropped or address not in connected(self.client):
                         lost.add(address)
                     elif time.monotonic() > end:
                         said = f"no answer for {self.waits.answer:g} seconds"
@@ -172,12 +174,6 @@ class WorkerParts:
                         raise
                     lost.add(address)
         return answers, lost
-
-    def _gone(self, address: str) -> bool:
-        host = self._hosts.get(address)
-        if host is not None and host.future.status != "finished":
-            return True
-        return address not in connected(self.client)
 
 
 def awaited(future: Any, seconds: float) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import itertools
 import os
 import re
@@ -74,17 +75,13 @@ def is_partial(path: Path) -> bool:
 
 def _remove_stale(final: Path) -> None:
     """Remove partial files and folders that processes left when they were killed."""
-    for partial in final.parent.glob(f".{_escaped(final.name)}.*.partial"):
+    for partial in final.parent.glob(f".{glob.escape(final.name)}.*.partial"):
         process = partial.name.split(".")[-2].partition("-")[0]
         if process.isdigit() and not is_running(int(process)):
             if partial.is_dir() and not partial.is_symlink():
                 shutil.rmtree(partial, ignore_errors=True)
             else:
                 partial.unlink(missing_ok=True)
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 def move_into_place(written: Path, final: Path) -> None:

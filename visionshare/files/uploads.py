@@ -181,14 +181,11 @@ def _read_mark(url: str) -> dict[str, Any] | None:
         found = {"id": str(mark["id"]), "files": dict(mark["files"])}
         found["replaces"] = [str(name) for name in mark["replaces"]]
         # What a mark names may be removed: nothing beside the place.
-        return found if all(map(_is_inside, _names_in(found))) else None
+        paths = map(PurePosixPath, _names_in(found))
+        is_inside = (p.parts and not p.is_absolute() and ".." not in p.parts for p in paths)
+        return found if all(is_inside) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 def _record_file(folder: Path) -> Path:

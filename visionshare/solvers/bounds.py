@@ -12,7 +12,7 @@ J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, lemmas 4.1 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,42 +38,14 @@ class MovingRows(NamedTuple):
     starts: np.ndarray
 
 
-class RowBound(Protocol):
-    """What a solver and a search ask of a bound."""
-
-    weighs: bool
-    # How the measures of examples in several places are joined: see ``Totals.total``.
-    how: str
-    penalty: RowPenalty
-    alpha: float
-
-    def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
-        """Return what the examples say of rows that move alone, (n, …)."""
-        ...
-
-    def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Return how far each row may move alone, by the measure of all examples."""
-        ...
-
-    def minimize(self, rows: MovingRows) -> np.ndarray:
-        """Return the new weights of each row, where bound and penalty are least."""
-        ...
-
-    def decrease(self, rows: MovingRows) -> np.ndarray:
-        """Return by how much each group's bound and penalty fall, (groups,)."""
-        ...
-
-    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Return the steps of intercepts, for their gradients, totals and Σω (T,)."""
-        ...
-
-
 class QuadraticBound:
     """L(w + δ) ≤ L(w) + g·δ + ½ Σ_j B_j ‖δ_j‖², GradBoost's.
 
     A row has B = c Σ_i ω_i x_i² for the loss's largest curvature c.
     """
 
+    # Whether it needs the importance of the examples, and how :meth:`measure` of examples in
+    # several places is joined.
     weighs = False
     how = "sum"
 
@@ -88,13 +60,13 @@ class QuadraticBound:
         return np.asarray((X * X) @ omegas.T)
 
     def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Return B of each row."""
+        """Return B of each row: how far it may move alone, by the measure of all examples."""
         values = np.add.reduceat(measure.max(axis=1), starts)
         sizes = np.diff(np.append(starts, len(measure)))
         return self._curvature * np.repeat(np.where(values > 0, values, 1.0), sizes)
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
-        """Return the proximal operator of λ/B at w − g/B."""
+        """Return the new weights of each row, the proximal operator of λ/B at w − g/B."""
         steps = rows.gradient / rows.size[:, None]
         return self.penalty.prox(rows.w - steps, rows.starts, self.alpha / rows.size)
 
@@ -108,7 +80,7 @@ class QuadraticBound:
         return np.asarray(np.add.reduceat(fallen, starts) + self.alpha * penalty)
 
     def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
-        """Return −g/(c Σω)."""
+        """Return the steps of intercepts, −g/(c Σω), for their gradients, totals and Σω (T,)."""
         return -gradient / (self._curvature * omega)
 
 
@@ -243,6 +215,9 @@ def _sides(gradient: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Return μ⁺ and μ⁻."""
     return np.maximum(total - gradient, 0) / 2, np.maximum(total + gradient, 0) / 2
 
+
+#: What boosting minimizes for each row of weights.
+RowBound: TypeAlias = QuadraticBound | ExponentialBound
 
 BOUNDS: dict[str, Callable[[TaskProblem], RowBound]] = {
     "quadratic": QuadraticBound,

@@ -45,7 +45,10 @@ class Fista(Solver):
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         problem = self.problem
         if not self.as_published:
-            self._scale_intercepts()
+            # An example of weight 2 bends both parts as two examples do.
+            totals = problem.targets.totals
+            scale2 = problem.mean_squares() / np.where(totals > 0, totals, 1)
+            self._b_scale = np.sqrt(np.where(scale2 > 0, scale2, 1))
         x = start
         zx = problem.slack(start)
         y = x
@@ -69,12 +72,6 @@ class Fista(Solver):
             x = new
             zx = z_new
         return self._solution(x, zx, problem.gradient(zx), max_iter, False)
-
-    def _scale_intercepts(self) -> None:
-        # An example of weight 2 bends both parts as two examples do.
-        totals = self.problem.targets.totals
-        scale2 = self.problem.mean_squares() / np.where(totals > 0, totals, 1)
-        self._b_scale = np.sqrt(np.where(scale2 > 0, scale2, 1))
 
     def _solution(
         self,

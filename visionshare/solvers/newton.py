@@ -134,7 +134,9 @@ class Newton(Solver):
         most = value + self._noise() * abs(value)
         largest = np.abs(gradient).max()
         for damping in _DAMPINGS:
-            step = _direction(hessian, gradient, damping)
+            step = np.zeros(len(gradient))
+            for positions, H in hessian:
+                step[positions] = _solved(H, gradient[positions], damping)
             slope = float(gradient @ step)
             for length in _LENGTHS:
                 new = free.moved(weights, length * step)
@@ -176,16 +178,8 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     return weights
 
 
-def _direction(hessian: Hessian, gradient: np.ndarray, damping: float) -> np.ndarray:
-    """Return −(H + ρI)⁻¹g, block by block; ρ is the damping times H's mean diagonal."""
-    step = np.zeros(len(gradient))
-    for positions, H in hessian:
-        step[positions] = _solved(H, gradient[positions], damping)
-    return step
-
-
 def _solved(H: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
-    """Return −(H + ρI)⁻¹g; ρ grows where H is not positive definite with it."""
+    """Return −(H + ρI)⁻¹g; ρ, the damping times H's mean diagonal, grows where it must."""
     ridge = damping * float(np.trace(H)) / len(H) + 1e-300
     for _ in range(8):
         try:

@@ -234,7 +234,9 @@ class TaskProblem:
         products[:, first:] = products[first:].T
         self.products = products
         self.sums = np.append(self.sums, added.sum(axis=1))
-        self.squares = np.vstack([self.squares, self._weighted_squares(added)])
+        weights = self.targets.weights
+        squares = self._map(lambda tile: np.square(added[:, tile]) @ weights[tile], self.m)
+        self.squares = np.vstack([self.squares, np.sum(squares, axis=0)])
 
     def keep(self, groups: np.ndarray) -> np.ndarray:
         """Keep only these groups, ascending; return the positions of their columns."""
@@ -283,12 +285,6 @@ class TaskProblem:
         w = weights.astype(A.dtype)
         parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), len(w))
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
-
-    def _weighted_squares(self, X: np.ndarray) -> np.ndarray:
-        """Return Σ ω x² of rows X (g, m), (g, 1) or (g, T)."""
-        weights = self.targets.weights
-        parts = self._map(lambda tile: np.square(X[:, tile]) @ weights[tile], self.m)
-        return np.sum(parts, axis=0)
 
     def mean_squares(self) -> np.ndarray:
         """Return the columns' mean Σ ω x² in each task, (T,); 1 without columns."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 import numpy as np
 
@@ -92,7 +91,12 @@ class DrawnColumns(Columns):
         """Move a draw uphill: to parameters whose features have a larger gradient."""
         start = self.draws.of_draw(draw)
         family = self.draws.family
-        score = partial(self._gradient_norms, residual)
+
+        def score(parameters: np.ndarray) -> np.ndarray:
+            # Scaled as these columns are.
+            other = family.at(parameters.astype(np.float32))
+            return self._norms(other, self._images, self._omega, residual)
+
         self._put(draw, family.climb(start, Ascent(self._images, residual, score, steps)))
 
     def norms_on(
@@ -108,11 +112,6 @@ class DrawnColumns(Columns):
     def is_centered(self) -> bool:
         """Whether scaled columns have mean 0."""
         return self._kind == "unit_variance"
-
-    def _gradient_norms(self, residual: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """Return ‖XᵀR‖ over the features of each of other draws, scaled as these columns are."""
-        family = self.draws.family.at(parameters.astype(np.float32))
-        return self._norms(family, self._images, self._omega, residual)
 
     def _norms(
         self, family: FeatureFamily, images: np.ndarray, omega: np.ndarray | None, R: np.ndarray

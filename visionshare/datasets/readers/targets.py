@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,16 +16,6 @@ __all__ = ["Tags", "Target", "Values", "target_of", "target_of_rule"]
 
 # Cells of a label's own column.
 _YES, _NO = ("1", "1.0", "yes", "true", "x"), ("", "0", "0.0", "no", "false")
-
-
-class Target(Protocol):
-    """What a table says of its pictures."""
-
-    def cell(self, where: str, row: Mapping[str, Any]) -> str:
-        """Return what a row says, as a text."""
-
-    def answers(self, cells: Sequence[str], trains: np.ndarray, table: Path) -> Answers:
-        """Return what all rows say; which train is known."""
 
 
 class Values(NamedTuple):
@@ -92,6 +82,10 @@ class Tags(NamedTuple):
         rule = self.rule
         rule = rule or LabelRule.of(labels, truth[trains], f"column {', '.join(self.columns)}")
         return Answers(truth, rule)
+
+
+#: What a table says of its pictures.
+Target: TypeAlias = Values | Tags
 
 
 def target_of_rule(rule: Rule, columns: Sequence[str]) -> Target:

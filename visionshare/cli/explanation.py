@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import Classifier, Json, Picture
-from visionshare.cli.outputs import check_file
+from visionshare.cli.outputs import check_file, write_png
 from visionshare.cli.text import portable, say
 from visionshare.errors import InputError
 
@@ -44,7 +44,6 @@ def explain(
     from visionshare import load
     from visionshare.batch import explain_picture
     from visionshare.batch.pictures import read_picture
-    from visionshare.files.durable import replace_file
     from visionshare.reports.overlays import overlay_picture
 
     if out is not None:
@@ -57,12 +56,8 @@ def explain(
     except InputError as error:
         raise InputError("--class", name, error.accepted) from None
     if out is not None:
-        drawn = Image.fromarray(overlay_picture(explained.picture, explanation, name, top))
-        try:
-            with replace_file(out) as partial:
-                drawn.save(partial, "PNG")
-        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-            raise InputError("--out", str(out), f"a file to write ({error.strerror})") from None
+        drawn = overlay_picture(explained.picture, explanation, name, top)
+        write_png(out, Image.fromarray(drawn))
     known = None
     if model.unknown is not None:
         known = float(model.known(read_picture(model, picture)[None])[0])

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from visionshare.cli.options import Classifier, Jobs, Json, Picture
-from visionshare.cli.outputs import check_file
+from visionshare.cli.outputs import check_file, write_png
 from visionshare.cli.text import portable, say
 
 __all__ = ["find"]
@@ -38,7 +38,6 @@ def find(
 
     from visionshare import load
     from visionshare.datasets.folders import read_image
-    from visionshare.files.durable import replace_file
     from visionshare.machine.resources import resolve_jobs
     from visionshare.reading.finding import find as find_things
     from visionshare.reports.encoding import rgb_picture
@@ -57,8 +56,7 @@ def find(
             draw.rectangle((left, top, right - 1, bottom - 1), outline=(200, 20, 40), width=2)
             name = str(one.label).encode("latin-1", "replace").decode("latin-1")
             draw.text((left + 3, top + 2), name, fill=(200, 20, 40))
-        with replace_file(overlay) as partial:
-            drawn.save(partial, format="png")
+        write_png(overlay, drawn)
     if as_json:
         records = [
             {"box": list(o.box), "class": o.label, "score": round(o.score, 4)} for o in found

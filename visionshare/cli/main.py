@@ -159,7 +159,6 @@ def _stopped(arguments: list[str], ended: list[int]) -> int:
 def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[None]:
     """Interrupt a block at SIGTERM as Ctrl-C does, so that it tidies up; note the signal."""
     # A service ends in order itself.
-    # A service ends in order itself.
     is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     is_main = threading.current_thread() is threading.main_thread()
     if not is_free or not is_main or _command_of(arguments) == "serve":

@@ -39,7 +39,6 @@ def classifier_file(path: Path) -> Path:
 
 
 def _existing_picture(path: Path) -> Path:
-    """Return the path of a file that exists."""
     if not os.path.exists(path):
         raise DataError(nothing_named(path, "picture"))
     return path

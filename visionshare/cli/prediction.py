@@ -90,6 +90,7 @@ def predict(
     standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
     a cluster read the files themselves: under the same paths, or from storage.
     """
+    from visionshare.answers import LabelRule
     from visionshare.batch import classify_files
     from visionshare.datasets import Preprocessing
     from visionshare.files.fingerprints import file_digest
@@ -112,10 +113,17 @@ def predict(
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
     if threshold is not None:
-        model = _with_threshold(model, threshold)
+        if model.unknown is None:
+            accepted = "a classifier that refuses: trained with --reject 0.01"
+            raise InputError("--threshold", threshold, accepted)
+        if not 0 < threshold < 1:
+            raise InputError("--threshold", threshold, "a share above 0 and below 1")
+        model = replace(model, unknown=replace(model.unknown, reject=threshold))
     if model.answer is not None and top > 1:
         raise InputError("--top", top, "1 of a classifier that says values or several labels")
-    kind = _table_of(model)
+    kind = _Table
+    if model.answer is not None:
+        kind = _LabelTable if isinstance(model.answer, LabelRule) else _ValueTable
     table = kind(model, min(top, len(model.classes_)))
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
     if threshold is not None or top > 1:
@@ -140,16 +148,6 @@ def _of_pictures(path: Path) -> CompactClassifier:
     if model.picture_size is None:
         raise DataError(f"{path}: classifies vectors, not images")
     return model
-
-
-def _with_threshold(model: CompactClassifier, threshold: float) -> CompactClassifier:
-    """Return a classifier that refuses another share of the known pictures."""
-    if model.unknown is None:
-        accepted = "a classifier that refuses: trained with --reject 0.01"
-        raise InputError("--threshold", threshold, accepted)
-    if not 0 < threshold < 1:
-        raise InputError("--threshold", threshold, "a share above 0 and below 1")
-    return replace(model, unknown=replace(model.unknown, reject=threshold))
 
 
 def _write_classes(
@@ -282,15 +280,6 @@ class _Table:
                 record["top"] = [[label, round(p, 6)] for label, p in row.likeliest]
             lines.append(json.dumps(record) + "\n")
         return "".join(lines)
-
-
-def _table_of(model: CompactClassifier) -> type[_Table]:
-    """Return the kind of rows that a classifier has."""
-    from visionshare.answers import LabelRule
-
-    if model.answer is None:
-        return _Table
-    return _LabelTable if isinstance(model.answer, LabelRule) else _ValueTable
 
 
 class _LabelTable(_Table):

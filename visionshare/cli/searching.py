@@ -15,7 +15,7 @@ from visionshare.cli.text import say
 
 if TYPE_CHECKING:
     from visionshare.image_classifier.recipe_search import SearchedRecipe
-    from visionshare.image_classifier.state import SearchSettings, SearchState
+    from visionshare.image_classifier.state import SearchSettings
     from visionshare.recipes import Recipe
 
 
@@ -82,6 +82,7 @@ def chosen_recipe(
 ) -> Recipe:
     """Return the recipe that a search chooses; say what it tries, what it chose and why."""
     from visionshare.image_classifier.budget import Budget
+    from visionshare.image_classifier.following import line_of_progress
     from visionshare.image_classifier.pretrained import HINT, is_installed
     from visionshare.image_classifier.recipe_search import (
         CHOSEN,
@@ -99,20 +100,14 @@ def chosen_recipe(
         say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
     say("search       trials are compared on pictures that they do not learn from")
-    settings = replace(settings, tried=_say_trial)
+    # What was tried is logged: --verbose shows it.
+    settings = replace(settings, tried=lambda state: say(line_of_progress(state)))
     tried = Network(network, Budget.of(budget, None), "--size" not in bounds)
     found = search_recipe(base, out, limits, settings, jobs, resume, data_dir, tried)
     _say_choice(found)
     warn_of_one_trial(found.choice, bounds)
     say(f"recipe       {out / CHOSEN}")
     return found.recipe
-
-
-def _say_trial(state: SearchState) -> None:
-    from visionshare.image_classifier.following import line_of_progress
-
-    # What was tried is logged: --verbose shows it.
-    say(line_of_progress(state))
 
 
 def _say_choice(found: SearchedRecipe) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from visionshare.cli.options import Classifier, Jobs, Json, Memory, Picture
-from visionshare.cli.outputs import check_file
+from visionshare.cli.outputs import check_file, write_png
 from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError
 
@@ -47,7 +47,6 @@ def segment(
     from visionshare import load
     from visionshare.class_labels import class_names
     from visionshare.datasets.folders import read_image
-    from visionshare.files.durable import replace_file
     from visionshare.machine.resources import resolve_jobs
     from visionshare.reading import segmentation
 
@@ -73,11 +72,9 @@ def segment(
     size = (labels.shape[1], labels.shape[0])
     drawn = Image.frombytes("P", size, labels.astype("uint8").tobytes())
     drawn.putpalette(colors.tobytes())
-    with replace_file(out) as partial:
-        drawn.save(partial, format="png")
+    write_png(out, drawn)
     if overlay is not None:
-        with replace_file(overlay) as partial:
-            Image.fromarray(segmentation.overlay(raster, labels, k)).save(partial, format="png")
+        write_png(overlay, Image.fromarray(segmentation.overlay(raster, labels, k)))
     shares = (np.bincount(labels.ravel(), minlength=k) / labels.size).round(6).tolist()
     legend = [
         {"index": c, "class": name, "color": f"#{bytes(colors[c]).hex()}", "share": shares[c]}

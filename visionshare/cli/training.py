@@ -236,7 +236,11 @@ def train(
 
     begun = time.perf_counter()
     # 1) Check the name and the options, before the imports that take seconds.
-    _check_exists(pipeline)
+    known = bundled("pipelines")
+    may_exist = os.path.exists(pipeline) or is_url(pipeline) or has_magic(pipeline)
+    if pipeline not in known and not may_exist:
+        kind = "folder, file or pipeline"
+        raise DataError(nothing_named(pipeline, kind, known, LISTED_PIPELINES))
     if out is not None:
         Destination.of(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
@@ -297,13 +301,6 @@ def train(
     _say_figures(result.metrics, place.rstrip("/"))
     if addresses:
         say(f"workers      {len(addresses)}: {', '.join(addresses)}")
-
-
-def _check_exists(name: str) -> None:
-    """Check that a name is that of a pipeline, a path, or may stand for files elsewhere."""
-    known = bundled("pipelines")
-    if name not in known and not os.path.exists(name) and not is_url(name) and not has_magic(name):
-        raise DataError(nothing_named(name, "folder, file or pipeline", known, LISTED_PIPELINES))
 
 
 def _recipe_for_pictures(

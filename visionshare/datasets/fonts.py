@@ -160,18 +160,14 @@ def _pictures(path: str, characters: str) -> tuple[str, np.ndarray] | None:
             return None
         face = ImageFont.truetype(path, 40)
         name = face.getname()[0] or Path(path).stem
-        pictures = np.stack([_clean(face, c) for c in characters])
+        drawn = [255 - draw_character(face, c) for c in characters]
+        pictures = np.stack([normalize_character(one, one > 127) for one in drawn])
     except (OSError, TTLibError, ValueError, KeyError, AssertionError, IndexError):
         return None
     distinct = {picture.tobytes() for picture in pictures}
     if len(distinct) < len(characters) or not pictures.any(axis=(1, 2)).all():
         return None
     return font_family(name), pictures
-
-
-def _clean(face: Any, character: str) -> np.ndarray:
-    darkness = 255 - draw_character(face, character)
-    return normalize_character(darkness, darkness > 127)
 
 
 def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:

@@ -122,7 +122,12 @@ def _check_files(images: Sequence[Any]) -> None:
     paths = [os.fspath(entry) for entry in images if isinstance(entry, (str, os.PathLike))]
     others = [path for path in paths if not is_picture_name(path) and os.path.isfile(path)]
     # A picture may have any name.
-    unread = [path for path in others if not _has_header(path)]
+    unread = []
+    for path in others:
+        try:
+            open_picture(path)
+        except DataError:
+            unread.append(path)
     if unread:
         kinds = kinds_sentence(os.path.splitext(path)[1].lower() or path for path in unread)
         accepted = ", ".join(format_.name for format_ in readable_formats())
@@ -130,11 +135,3 @@ def _check_files(images: Sequence[Any]) -> None:
             f"images: {kinds}; accepted: files of {accepted}. Leave the others out of the list, "
             "and their labels"
         )
-
-
-def _has_header(path: str) -> bool:
-    try:
-        open_picture(path)
-    except DataError:
-        return False
-    return True

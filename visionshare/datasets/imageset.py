@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -78,26 +79,21 @@ class ImageSet:
 
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
         """Return the images with these indices."""
-        names = self._names_of(ids)
-        taught = None if self.taught is None else self.taught[ids]
-        groups = None if self.groups is None else self.groups[ids]
+        kept: dict[str, Any] = {"images": self.images[ids], "labels": self.labels[ids]}
+        for name in ("taught", "groups", "weights"):
+            values = getattr(self, name)
+            kept[name] = None if values is None else values[ids]
+        names = self.names
+        if names is not None:
+            names = tuple(names[i] for i in np.arange(len(names))[ids])
         answers = None if self.answers is None else self.answers.subset(ids)
-        weights = None if self.weights is None else self.weights[ids]
-        return replace(
-            self, images=self.images[ids], labels=self.labels[ids], names=names, taught=taught,
-            groups=groups, answers=answers, weights=weights,
-        )  # fmt: skip
+        return replace(self, **kept, names=names, answers=answers)
 
     @property
     def kept_together(self) -> np.ndarray:
         """Numbers of what trains or tests together, (n,): groups, and copies of an image."""
         copies = groups_of_copies(self.images)
         return copies if self.groups is None else joined_groups(copies, self.groups)
-
-    def _names_of(self, ids: np.ndarray | slice | list[int]) -> tuple[str, ...] | None:
-        if self.names is None:
-            return None
-        return tuple(self.names[i] for i in np.arange(len(self.names))[ids])
 
     def of_classes(self, classes: Sequence[str]) -> ImageSet:
         """Return the images of these classes alone, and the classes in this order."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from visionshare.datasets.broken_files import file_errors
 from visionshare.datasets.containers.container import TURNED, Container, orientation_of
-from visionshare.datasets.containers.formats import Format, format_of, readable_formats
+from visionshare.datasets.containers.formats import format_of, readable_formats
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -144,7 +144,11 @@ def open_picture(
         found = format_of(data)
         readable = readable_formats()
         if found not in readable:
-            raise DataError(f"{name}: cannot be read as an image ({_why_not(found, readable)})")
+            accepted = ", ".join(format_.name for format_ in readable)
+            why = f"unknown format; accepted: {accepted}"
+            if found is not None:
+                why = f"{found.name} needs {found.needs}"
+            raise DataError(f"{name}: cannot be read as an image ({why})")
         most = max_pixels if found.max_pixels is None else min(max_pixels, found.max_pixels)
         return OpenedPicture(name, found.read(data), most)
 
@@ -176,13 +180,6 @@ def _read(file: BinaryIO) -> bytes:
     while len(data) <= _MAX_FILE and (part := file.read(_PART)):
         data += part
     return bytes(data)
-
-
-def _why_not(found: Format | None, readable: tuple[Format, ...]) -> str:
-    if found is not None:
-        return f"{found.name} needs {found.needs}"
-    accepted = ", ".join(format_.name for format_ in readable)
-    return f"unknown format; accepted: {accepted}"
 
 
 class _Quiet:

@@ -35,7 +35,12 @@ def strangers(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> 
         on_each_other,
         np.stack([_shuffled(image, rng) for image in drawn()]),
         255 - drawn(),
-        np.stack([_detail(image, rng) for image in drawn()]),
+        np.stack(
+            [
+                _resized(image[_box(image.shape, 0.25, 0.5, rng)], image.shape, cv2.INTER_LINEAR)
+                for image in drawn()
+            ]
+        ),
         np.stack([_outlines(image, rng) for image in drawn()]),
         np.stack([_small_part(image, background, rng) for image in drawn()]),
         np.stack([_noise(images.shape[1:], rng) for _ in range(n)]),
@@ -84,11 +89,6 @@ def _shuffled(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         taken = image[k * height : (k + 1) * height, m * width : (m + 1) * width]
         made[i * height : (i + 1) * height, j * width : (j + 1) * width] = taken
     return made
-
-
-def _detail(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    part = image[_box(image.shape, 0.25, 0.5, rng)]
-    return _resized(part, image.shape, cv2.INTER_LINEAR)
 
 
 def _outlines(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -130,6 +130,13 @@ def split_pictures(
         n_broken = _count(len(read.broken), "broken picture is", "broken pictures are")
         notes.append(f"{n_broken} left out, such as {read.broken[0]}")
     # 5) the parts
+    values = None
+    if read.images.ndim >= 3 and read.images.dtype == np.uint8:
+        # What they had before they became bytes.
+        low, high = pictures.values or BYTE
+        arrays = "rasters" if pictures.kind == "prepared" else "pictures"
+        kind = "bytes" if (low, high) == BYTE else "other"
+        values = TrainingValues(low, high, kind, arrays)
     validation = read.images[validating]
     parts = _parted(read.images, training, testing)
     names = read.short_names
@@ -148,18 +155,9 @@ def split_pictures(
         tuple(notes),
         len(read.broken),
         n_leaked,
-        _values_of(pictures, read.images),
+        values,
         part(validation, validating) if validates else None,
     )
-
-
-def _values_of(pictures: PictureSet, images: np.ndarray) -> TrainingValues | None:
-    """Return the values that pictures had before they became bytes."""
-    if images.ndim < 3 or images.dtype != np.uint8:
-        return None
-    low, high = pictures.values or BYTE
-    arrays = "rasters" if pictures.kind == "prepared" else "pictures"
-    return TrainingValues(low, high, "bytes" if (low, high) == BYTE else "other", arrays)
 
 
 def _parted(

@@ -104,12 +104,9 @@ class SetRange:
             return steps
         with self._lock:
             if self.values is None:
-                self.values = self._found()
+                found = widest(map(limits_of, (data for _, data in self._contents())))
+                self.values = (0.0, 1.0) if found is None else known_range(*found)
         return replace(steps, values=self.values)
-
-    def _found(self) -> tuple[float, float]:
-        found = widest(map(limits_of, (data for _, data in self._contents())))
-        return (0.0, 1.0) if found is None else known_range(*found)
 
 
 def limits_of(data: Data) -> tuple[float, float] | None:

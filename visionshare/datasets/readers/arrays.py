@@ -35,7 +35,10 @@ def array_pictures(
     parts = _parts(path, arrays)
     first = parts[0].images
     for part in parts:
-        _check_images(path, part.images)
+        if part.images.ndim < 1:
+            raise DataError(f"{path}: a single value in place of images")
+        if part.images.dtype.kind not in "fiu":
+            raise DataError(f"{path}: images of {part.images.dtype} are not numbers")
         if part.images.dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
             kinds = f"{first.dtype}, {part.images.dtype}"
             raise DataError(f"{path}: images of several types ({kinds}); one is needed")
@@ -76,13 +79,6 @@ def array_pictures(
         Path(path).stem, classes, numbers, roles_of(roles, str(path)), contents, tuple(notes), kind,
         values, blocks,
     )  # fmt: skip
-
-
-def _check_images(path: str | Path, images: np.ndarray) -> None:
-    if images.ndim < 1:
-        raise DataError(f"{path}: a single value in place of images")
-    if images.dtype.kind not in "fiu":
-        raise DataError(f"{path}: images of {images.dtype} are not numbers")
 
 
 def _parts(path: str | Path, arrays: Mapping[str, np.ndarray]) -> list[_Part]:

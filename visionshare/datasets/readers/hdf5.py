@@ -153,7 +153,11 @@ class Hdf5Array:
                 unpacker = zlib.decompressobj()
                 content = unpacker.decompress(content, n_bytes + _CHECKSUM_BYTES)
             elif code == _SHUFFLE:
-                content = _unshuffled(content, values[0] if values else self._stored.itemsize)
+                # All first bytes of the numbers were written, then all second ones.
+                size = max(1, values[0] if values else self._stored.itemsize)
+                n = len(content) // size
+                planes = np.frombuffer(content, np.uint8, n * size).reshape(size, n)
+                content = planes.T.tobytes() + content[n * size :]
             elif code == _CHECKSUM:
                 # Packed bytes have a checksum of their own.
                 content = content[:-_CHECKSUM_BYTES]
@@ -211,10 +215,3 @@ class _Heaps:
             found[number] = content[position : position + n_bytes]
             position += -(-n_bytes // 8) * 8
         return found
-
-
-def _unshuffled(content: bytes, size: int) -> bytes:
-    """Return the bytes of numbers of which all first bytes were written, then all second ones."""
-    n = len(content) // max(1, size)
-    planes = np.frombuffer(content, np.uint8, n * size).reshape(size, n)
-    return planes.T.tobytes() + content[n * size :]

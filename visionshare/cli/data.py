@@ -20,8 +20,6 @@ from visionshare.cli.text import say
 if TYPE_CHECKING:
     from visionshare.datasets.pictures.checking import PictureCheck
 
-__all__ = ["app"]
-
 app = Commands("data", "Check pictures; list, verify and fetch data sets.")
 
 Name = Annotated[

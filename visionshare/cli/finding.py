@@ -12,8 +12,6 @@ from visionshare.cli.options import Classifier, Jobs, Json, Picture
 from visionshare.cli.outputs import check_file, write_png
 from visionshare.cli.text import portable, say
 
-__all__ = ["find"]
-
 
 def find(
     classifier: Classifier,

@@ -18,8 +18,6 @@ from visionshare.datasets.notices import note_pages
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
 
-__all__ = ["Scan", "forget_scans"]
-
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 # Photometric interpretations: light on black, RGB, and YCbCr, which JPEG's decoder makes RGB.
 _KINDS = (1, 2, 6)

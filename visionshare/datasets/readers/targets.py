@@ -12,8 +12,6 @@ from visionshare.answers import Answers, LabelRule, Rule, ValueRule, checked_val
 from visionshare.class_labels import in_order, quoted
 from visionshare.errors import DataError
 
-__all__ = ["Tags", "Target", "Values", "target_of", "target_of_rule"]
-
 # Cells of a label's own column.
 _YES, _NO = ("1", "1.0", "yes", "true", "x"), ("", "0", "0.0", "no", "false")
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-__all__ = ["Averages"]
-
 
 class Averages:
     """Exponential moving averages of parameters, that can take their place."""

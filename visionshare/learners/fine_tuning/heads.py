@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["HEADS", "UNITS", "with_units"]
-
 #: The units of a head, for heads that have any.
 UNITS: dict[str, str] = {"hidden": "relu", "low-rank": "square"}
 #: Weights of the features; of all products of their pairs too; of rectified weighted sums of

@@ -10,8 +10,6 @@ from scipy.special import logsumexp
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SeveralTargets, SoftTargets
 
-__all__ = ["Batch", "TuningLoss", "log_loss"]
-
 
 class Batch(NamedTuple):
     """What is known of the images of a step."""

@@ -14,17 +14,6 @@ from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
 from visionshare.learners.fine_tuning.parts import ImagePart
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 
-__all__ = [
-    "MovingClassifier",
-    "batch_gradient",
-    "bytes_per_image",
-    "digest",
-    "features_of",
-    "sample",
-    "scores_of",
-    "unflattened",
-]
-
 # What images leave in the layers, of those that go through them together.
 _FORWARD_BYTES = 512 << 20
 # Images whose scores are computed together.

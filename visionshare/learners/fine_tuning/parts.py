@@ -14,8 +14,6 @@ from visionshare.errors import InputError
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import SoftTargets
 
-__all__ = ["ImagePart", "PartSplit", "SoftTeacher", "Teacher", "batch_bounds", "softened_parts"]
-
 
 class Teacher(Protocol):
     """A teacher: scores of images, (n, k), the columns in the order of its classes.

@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
-__all__ = ["form_matrices", "pair_weights", "quadratic_forms", "quadratic_gradients"]
-
 
 @njit(cache=True, nogil=True)
 def _form_matrices(

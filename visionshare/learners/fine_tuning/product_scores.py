@@ -13,8 +13,6 @@ from visionshare.learners.fine_tuning.product_kernels import (
     quadratic_gradients,
 )
 
-__all__ = ["ProductScores"]
-
 # Below this fraction of a mean square a variance is taken as rounding.
 _FLAT = 1e-6
 

@@ -10,8 +10,6 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.integers.numbers import WholeNumbers
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 
-__all__ = ["QuantizedScores", "WholeWeights"]
-
 # Whole numbers up to this are exact in float32.
 _LARGEST_SCORE = 2**24
 

@@ -12,8 +12,6 @@ from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.fine_tuning.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 
-__all__ = ["FineTuning", "Quantization"]
-
 
 @dataclass(frozen=True)
 class Quantization:

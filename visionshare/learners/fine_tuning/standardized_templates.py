@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.generators.tuning import QuantizableTunable, Tunable
 
-__all__ = ["StandardizedTemplates"]
-
 # Below this length a template has no direction.
 _SHORTEST = 1e-8
 

@@ -42,8 +42,6 @@ from visionshare.solvers import Adam, one_cycle
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Epoch", "Tuner"]
-
 _logger = logging.getLogger(__name__)
 
 # Images that measure how features and products are scattered, or how sure scores are.

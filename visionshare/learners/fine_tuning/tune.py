@@ -32,8 +32,6 @@ from visionshare.machine.resources import thread_limit
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["fine_tune"]
-
 Images = np.ndarray | Callable[[int], np.ndarray]
 
 

@@ -183,7 +183,7 @@ class Columns(Totals, ABC):
 
     def flat(self) -> np.ndarray:
         """Return which columns are constant, (d,) bool: scaled, they are zero."""
-        return np.asarray(self.scale == 0)
+        return self.scale == 0
 
     @property
     def fingerprint(self) -> str:
@@ -265,7 +265,7 @@ class Columns(Totals, ABC):
 
     def scores_of(self, ids: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Return scores (m, T) of weights (T, n) of unscaled columns, and of intercepts (T,)."""
-        return np.asarray(self.columns_of(ids, scaled=False).T @ coef.T + intercept)
+        return self.columns_of(ids, scaled=False).T @ coef.T + intercept
 
     def unscaled(
         self, coef: np.ndarray, intercept: np.ndarray, ids: np.ndarray

@@ -97,4 +97,4 @@ class SparseColumns(Columns):
             return moments_sparse(self._starts, matrix.indices, matrix.data, omega)
 
     def scores_of(self, ids: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        return np.asarray(self._matrix[:, ids] @ coef.T + intercept)
+        return self._matrix[:, ids] @ coef.T + intercept

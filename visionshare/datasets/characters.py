@@ -29,7 +29,7 @@ def _alone(darkness: np.ndarray, mask: np.ndarray, box: Box) -> np.ndarray:
     # One pixel around the mask is still edge, not neighbor.
     inside = np.ascontiguousarray(mask[top:bottom, left:right], np.uint8)
     near = cv2.dilate(inside, _NEIGHBORHOOD)
-    return np.asarray(darkness[top:bottom, left:right] * near)
+    return darkness[top:bottom, left:right] * near
 
 
 def normalize_character(
@@ -87,4 +87,4 @@ def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
     areas = stats[:, cv2.CC_STAT_AREA].copy()
     # The ground is no piece.
     areas[0] = 0
-    return np.asarray((areas * ratio >= areas.max())[labels])
+    return (areas * ratio >= areas.max())[labels]

@@ -141,12 +141,12 @@ def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
     return pixels
 
 
-def free_range(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[float, float] | None:
+def free_range(source: Source) -> tuple[float, float] | None:
     """Return the lowest and highest value of a picture of floats or of integers of 32 bits."""
     # None for pictures of other kinds, whose range is known.
     if isinstance(source, (str, os.PathLike)) and not _may_have_free_range(source):
         return None
-    picture = open_picture(source, max_pixels)
+    picture = open_picture(source)
     if not picture.has_free_range:
         return None
     with picture.errors():

@@ -134,7 +134,7 @@ def _correlations(pictures: np.ndarray, families: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(usual, axis=-1) * np.linalg.norm(flat, axis=-1)
     correlation = np.sort(np.sum(flat * usual, axis=-1) / np.maximum(norms, 1e-6), axis=1)
     n_worse = (correlation.shape[1] + 1) // 2
-    return np.asarray(correlation[:, :n_worse].mean(axis=1))
+    return correlation[:, :n_worse].mean(axis=1)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -138,4 +138,4 @@ def _flattened(dark: np.ndarray) -> np.ndarray:
     paper = cv2.morphologyEx(small, cv2.MORPH_CLOSE, square, borderType=cv2.BORDER_REPLICATE)
     paper = cv2.blur(paper, (side, side), borderType=cv2.BORDER_REPLICATE)
     paper = cv2.resize(paper, dark.shape[::-1], interpolation=cv2.INTER_LINEAR)
-    return np.asarray(cv2.divide(dark, np.maximum(paper, 1), scale=255))
+    return cv2.divide(dark, np.maximum(paper, 1), scale=255)

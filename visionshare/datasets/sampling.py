@@ -46,7 +46,7 @@ def stratified_mask(
         order = np.argsort(firsts)
         mask = np.empty(len(firsts), bool)
         mask[order] = stratified_mask(labels[firsts[order]], fraction, seed)
-        return np.asarray(mask[group_of])
+        return mask[group_of]
     rng = np.random.default_rng(seed)
     drawn = np.zeros(len(labels), bool)
     for label in np.unique(labels):

@@ -156,7 +156,7 @@ def _training_weight(active: ActiveSet, folds: np.ndarray, fold: int) -> float:
 
 
 def _training_weights(active: ActiveSet, folds: np.ndarray, fold: int, total: float) -> np.ndarray:
-    return np.asarray(active.weights * (folds != fold) / total)
+    return active.weights * (folds != fold) / total
 
 
 def _no_scores(active: ActiveSet) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +14,9 @@ from visionshare.columns import Columns
 from visionshare.learners.rounds import Round
 from visionshare.losses import TaskLoss
 from visionshare.search import Pool, Search, SearchState, make_criterion
+
+# Makes a column (m, 1) of values (m,).
+_AS_COLUMN = operator.itemgetter(np.s_[:, None])
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,10 @@ class _Targets:
     products: np.ndarray
 
     def slacks(self, b: float) -> np.ndarray:
-        return np.asarray(self.c - self.s * (self.products + b))
+        return self.c - self.s * (self.products + b)
 
     def residual(self, b: float) -> np.ndarray:
-        return np.asarray(-self.s * self.loss.derivative(self.slacks(b)) * self.omega)
+        return -self.s * self.loss.derivative(self.slacks(b)) * self.omega
 
     def value(self, b: float) -> float:
         return float(np.dot(self.omega, self.loss.value(self.slacks(b))))
@@ -51,7 +55,7 @@ class _Targets:
 
     def towards(self, column: np.ndarray, vertex: float) -> np.ndarray:
         """Return the direction of the scores towards a vertex of the ball."""
-        return np.asarray(vertex * column - self.products)
+        return vertex * column - self.products
 
     def square(self, direction: np.ndarray) -> float:
         return float(np.dot(self.omega, direction**2))
@@ -118,7 +122,7 @@ def ball_rounds(pool: Pool, ball: Ball, settings: BallSettings) -> Iterator[Roun
         # 1) the column of the largest gradient
         residual = columns.each(_Targets.residual, ball.targets, ball.intercept)
         support = np.array(ball.support, np.int64)
-        state = SearchState(columns.each(_as_column, residual), number, support)
+        state = SearchState(columns.each(_AS_COLUMN, residual), number, support)
         winners = settings.search.best(pool, state, criterion, excluded)
         if not winners:
             return
@@ -151,10 +155,6 @@ def ball_rounds(pool: Pool, ball: Ball, settings: BallSettings) -> Iterator[Roun
             step=step,
             seconds=time.perf_counter() - begun,
         )
-
-
-def _as_column(values: np.ndarray) -> np.ndarray:
-    return values[:, None]
 
 
 def _first(columns: np.ndarray) -> np.ndarray:

@@ -93,4 +93,4 @@ def _fitted(
 
 def _ratio(signed: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return weighted means, 0 where there is no weight."""
-    return np.asarray(np.divide(signed, weight, out=np.zeros_like(signed), where=weight > 0))
+    return np.divide(signed, weight, out=np.zeros_like(signed), where=weight > 0)

@@ -114,7 +114,7 @@ class JointBoost(Classifier):
         return columns
 
     def _table_features(self, table: np.ndarray) -> np.ndarray:
-        return np.asarray(self.stumps_.transform(table, self.support_))
+        return self.stumps_.transform(table, self.support_)
 
     def _stumps(self, examples: Examples) -> tuple[Examples, StumpColumns]:
         """Return the examples that the stumps are fitted to, and all stumps of their inputs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -58,7 +59,8 @@ def prefix_path(
     """Return models on growing prefixes of a support as a path, with their training errors."""
     if len(support) == 0:
         return ()
-    values = columns.each(_precise, columns.columns_of(support, scaled=False))
+    precise = operator.methodcaller("astype", np.float64)
+    values = columns.each(precise, columns.columns_of(support, scaled=False))
     y = columns.of_examples(examples.y)
     omega = columns.of_examples(examples.omega)
     total = examples.omega.sum()
@@ -69,10 +71,6 @@ def prefix_path(
         shorter = support[: prefix.coef.shape[1]]
         steps.append(_step(columns, shorter, before, prefix, float(wrong / total), None))
     return tuple(steps)
-
-
-def _precise(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float64)
 
 
 def _wrong_weight(

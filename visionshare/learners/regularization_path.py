@@ -61,18 +61,12 @@ def regularization_path(
         if largest <= 0:
             raise InputError("X", "columns that no target depends on", "a column that matters")
         alphas = largest * np.geomspace(1, least, n)
-    descending = _descending(alphas)
-    model = clone(learner).set_params(warm_start=True)
-    model.checkpoint = None
-    for alpha in descending:
-        model.set_params(alpha=alpha).fit(X, y, sample_weight)
-        # A later fit replaces attributes and changes none.
-        yield copy.copy(model)
-
-
-def _descending(alphas: Any) -> list[float]:
-    """Return alphas that were checked, from the largest to the least."""
     given = list(alphas) if np.iterable(alphas) else []
     if not given or not all(isinstance(s, Real) and 0 < float(s) < np.inf for s in given):
         raise InputError("alphas", alphas, "finite numbers above 0")
-    return sorted(map(float, given), reverse=True)
+    model = clone(learner).set_params(warm_start=True)
+    model.checkpoint = None
+    for alpha in sorted(map(float, given), reverse=True):
+        model.set_params(alpha=alpha).fit(X, y, sample_weight)
+        # A later fit replaces attributes and changes none.
+        yield copy.copy(model)

@@ -78,7 +78,7 @@ def _left_out_errors(
 ) -> np.ndarray:
     """Return the weighted squared error of scores on some rows, with each row of weights."""
     scores = start + coef @ np.asarray(values, np.float64)[:, rows]
-    return np.asarray(np.square(np.clip(scores, -1, 1) - y[rows]) @ omega[rows])
+    return np.square(np.clip(scores, -1, 1) - y[rows]) @ omega[rows]
 
 
 def _folds(y: np.ndarray, omega: np.ndarray) -> np.ndarray:

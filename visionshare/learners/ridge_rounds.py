@@ -115,7 +115,7 @@ def _no_rows(values: np.ndarray) -> np.ndarray:
 
 
 def _weighed_column(root: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.asarray((root * values)[:, None])
+    return (root * values)[:, None]
 
 
 def _rooted(columns: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -128,7 +128,7 @@ def _products(U: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _image(z: np.ndarray, U: np.ndarray, inner: np.ndarray, alpha: float) -> np.ndarray:
     """Return Gz."""
-    return np.asarray(z / alpha - U @ inner)
+    return z / alpha - U @ inner
 
 
 def _beside(U: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ def _left_out(
     """Return each example's score from a fit without it."""
     diagonal = 1 / alpha - np.einsum("ij,ij->i", U, U)
     rooted = np.where(root > 0, centered - Gy / diagonal, 0)
-    return np.asarray(rooted / np.where(root > 0, root, 1))
+    return rooted / np.where(root > 0, root, 1)
 
 
 def _round(

@@ -202,7 +202,7 @@ def _scores(problem: TaskProblem, weights: TaskWeights) -> np.ndarray:
 
 
 def _outside(_: TaskProblem, folds: np.ndarray, fold: int) -> np.ndarray:
-    return np.asarray(folds != fold)
+    return folds != fold
 
 
 def _replaced(

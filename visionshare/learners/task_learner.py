@@ -244,7 +244,10 @@ class TaskLearner(Learner):
         most = settings.rounds + 1
         history = History(Round, most, self.checkpoint, identity, self.progress)
         earlier = history.records
-        _end_at(earlier, settings.max_features)
+        for i, record in enumerate(earlier):
+            if record.coef.shape[1] >= (settings.max_features or np.inf):
+                # The rounds that come after the first with so many columns do not count.
+                del earlier[i + 1 :]
         begun = start if start is not None or earlier else self._before(problem)
         solver = self._make_solver(problem)
         return history.collect(generate(pool, problem, solver, settings, earlier, begun))
@@ -264,10 +267,7 @@ class TaskLearner(Learner):
         self._columns_of_last_fit = identity
         if not same or last is None or last.coef.shape[1] > (self.max_features or np.inf):
             return None
-        return self._allowed(last)
-
-    def _allowed(self, last: Round) -> Round:
-        """Return a round without the weights that this alpha and shared_alpha leave out."""
+        # Without the weights that this alpha and shared_alpha leave out.
         coef = last.coef if self.alpha is not None else np.zeros_like(last.coef)
         shared = last.shared if self.shared_alpha is not None else np.zeros_like(last.shared)
         return replace(last, coef=coef, shared=shared)
@@ -333,13 +333,6 @@ def finite_numbers(values: Any) -> np.ndarray:
     except (TypeError, ValueError):
         return np.empty(0)
     return numbers[np.isfinite(numbers)]
-
-
-def _end_at(history: list[Round], max_features: int | None) -> None:
-    """Drop the rounds that come after the first with so many columns."""
-    for i, record in enumerate(history):
-        if record.coef.shape[1] >= (max_features or np.inf):
-            del history[i + 1 :]
 
 
 def _polished(problem: TaskProblem, last: Round, *, centered: bool) -> Round:

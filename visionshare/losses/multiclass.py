@@ -71,7 +71,7 @@ class MulticlassLogistic:
     def losses(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return ℓ(z_i, y_i) of each example, (n,)."""
         _, others, peak = self._exponentials(Z, y)
-        return np.asarray(peak + np.log1p(np.expm1(-peak) + others))
+        return peak + np.log1p(np.expm1(-peak) + others)
 
     def value(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
         return float(np.dot(self.losses(Z, y).astype(np.float64), omega))
@@ -127,7 +127,7 @@ class Multinomial:
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         P = MulticlassLogistic(0.0).curvature(np.ascontiguousarray(z.T), self.y).T
-        return np.asarray(P * (1 - P))
+        return P * (1 - P)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Refuse: the loss has no proximal operator in closed form."""

@@ -123,7 +123,7 @@ class Logistic:
     def derivative(self, z: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
-        return np.asarray(expit(z - 1))
+        return expit(z - 1)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         p = self.derivative(z)
@@ -145,7 +145,7 @@ class Exponential:
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return e^{z−1}; beyond e^600 it no longer grows, so that sums stay finite."""
-        return np.asarray(np.exp(np.minimum(z - 1, _HIGHEST)))
+        return np.exp(np.minimum(z - 1, _HIGHEST))
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
         return self.value(z)
@@ -159,7 +159,7 @@ class Exponential:
 
         z = np.asarray(z, np.float64)
         with np.errstate(divide="ignore"):
-            return np.asarray(z - wrightomega(np.log(step) + z - 1).real)
+            return z - wrightomega(np.log(step) + z - 1).real
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Insensitive:
     def importance(self, z: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
-        return np.asarray(expit(z - self.eps) + expit(-z - self.eps))
+        return expit(z - self.eps) + expit(-z - self.eps)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.logaddexp(0, z - self.eps) + np.logaddexp(0, -z - self.eps)
@@ -192,14 +192,14 @@ class Insensitive:
     def derivative(self, z: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
-        return np.asarray(expit(z - self.eps) - expit(-z - self.eps))
+        return expit(z - self.eps) - expit(-z - self.eps)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
         p = expit(z - self.eps)
         q = expit(-z - self.eps)
-        return np.asarray(p * (1 - p) + q * (1 - q))
+        return p * (1 - p) + q * (1 - q)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         return _newton_prox(self, np.asarray(z, np.float64), step)

@@ -57,11 +57,11 @@ class Smoothed:
 
     def _nearest(self, z: np.ndarray) -> np.ndarray:
         """Return the u of the minimum."""
-        return np.asarray(self.loss.prox(z, np.asarray(1 / self.curvature)))
+        return self.loss.prox(z, np.asarray(1 / self.curvature))
 
     def value(self, z: np.ndarray) -> np.ndarray:
         u = self._nearest(z)
-        return np.asarray(self.loss.value(u) + 0.5 * self.curvature * (u - z) ** 2)
+        return self.loss.value(u) + 0.5 * self.curvature * (u - z) ** 2
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
         return self.curvature * (z - self._nearest(z))
@@ -75,4 +75,4 @@ class Smoothed:
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         room = 1 / self.curvature
         far = self.loss.prox(z, step + room)
-        return np.asarray(z + step / (step + room) * (far - z))
+        return z + step / (step + room) * (far - z)

@@ -163,7 +163,7 @@ class HalfSquares:
         return 0.5 * float(np.sum(W * W))
 
     def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        return np.asarray(W / (1 + np.broadcast_to(step, len(W))[:, None]))
+        return W / (1 + np.broadcast_to(step, len(W))[:, None])
 
     def distance(
         self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
@@ -176,7 +176,7 @@ def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:
         return np.zeros(0)
     A = np.abs(W)
     if np.isinf(q):
-        return np.asarray(np.maximum.reduceat(A.max(axis=1), starts))
+        return np.maximum.reduceat(A.max(axis=1), starts)
     if q == 1:
         return np.add.reduceat(A.sum(axis=1), starts)
     return np.sqrt(np.add.reduceat(np.einsum("ij,ij->i", A, A), starts))

@@ -8,6 +8,9 @@ import numpy as np
 
 # Fraction of the peak rate that a cycle begins with.
 _FIRST = 0.04
+# Decay of the means of gradients, and of their squares.
+_MEAN = 0.9
+_SQUARES = 0.999
 
 
 def one_cycle(step: int, steps: int, warm_up: float = 0.2) -> float:
@@ -38,8 +41,6 @@ class Adam:
         Moved in place.
     rates : sequence of float
         Peak rate of each array.
-    memory : tuple of float, default (0.9, 0.999)
-        Of the gradients' mean and of their squares'.
 
     Attributes
     ----------
@@ -66,11 +67,9 @@ class Adam:
         self,
         parameters: Sequence[np.ndarray],
         rates: Sequence[float],
-        memory: tuple[float, float] = (0.9, 0.999),
     ) -> None:
         self.parameters = list(parameters)
         self.rates = list(rates)
-        self.memory = memory
         self.means = [np.zeros_like(p) for p in self.parameters]
         self.squares = [np.zeros_like(p) for p in self.parameters]
         self.steps = 0
@@ -78,15 +77,14 @@ class Adam:
     def step(self, gradients: Sequence[np.ndarray], fraction: float = 1.0) -> None:
         """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
-        b, c = self.memory
-        grown = 1 - b**self.steps
-        squared = 1 - c**self.steps
+        grown = 1 - _MEAN**self.steps
+        squared = 1 - _SQUARES**self.steps
         each = zip(self.parameters, gradients, self.means, self.squares, self.rates, strict=True)
         for parameter, gradient, mean, square, rate in each:
-            mean *= b
-            mean += (1 - b) * gradient
-            square *= c
-            square += (1 - c) * np.square(gradient)
+            mean *= _MEAN
+            mean += (1 - _MEAN) * gradient
+            square *= _SQUARES
+            square += (1 - _SQUARES) * np.square(gradient)
             root = np.sqrt(square / squared)
             root += 1e-8
             parameter -= np.float32(fraction * rate / grown) * (mean / root)

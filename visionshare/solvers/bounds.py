@@ -57,7 +57,7 @@ class QuadraticBound:
 
     def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
         """Return Σ_i ω_i x_i² of each row by each of the weights, (n, n_weights)."""
-        return np.asarray((X * X) @ omegas.T)
+        return (X * X) @ omegas.T
 
     def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return B of each row: how far it may move alone, by the measure of all examples."""
@@ -77,7 +77,7 @@ class QuadraticBound:
         move = new - w
         fallen = -np.sum(gradient * move + 0.5 * size[:, None] * move**2, axis=1)
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
-        return np.asarray(np.add.reduceat(fallen, starts) + self.alpha * penalty)
+        return np.add.reduceat(fallen, starts) + self.alpha * penalty
 
     def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
         """Return the steps of intercepts, −g/(c Σω), for their gradients, totals and Σω (T,)."""
@@ -104,13 +104,13 @@ class ExponentialBound:
     def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
         """Return the largest |x| of each row over the examples that count, (n,)."""
         used = omegas.max(axis=0) > 0
-        return np.asarray(np.abs(X[:, used]).max(axis=1, initial=0.0))
+        return np.abs(X[:, used]).max(axis=1, initial=0.0)
 
     def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return a_j of each row."""
         if len(starts) != len(measure):
             raise InputError("groups", "several columns each", "one column each, for AdaBoost")
-        return np.asarray(self._template / np.where(measure > 0, measure, 1.0))
+        return self._template / np.where(measure > 0, measure, 1.0)
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the rows of least bound and norm, in closed form."""
@@ -127,7 +127,7 @@ class ExponentialBound:
         steps = (new - w) / size[:, None]
         fallen = -size * np.sum(up * np.expm1(-steps) + down * np.expm1(steps), axis=1)
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
-        return np.asarray(fallen + self.alpha * penalty)
+        return fallen + self.alpha * penalty
 
     def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
         """Return (a/2) ln(μ⁺/μ⁻), and no more than a few units."""
@@ -208,7 +208,7 @@ def exponential_max(
     following[..., :-1] = np.take_along_axis(row_steps, order, -1)[..., 1:]
     first = np.argmax(levels >= following, axis=-1)[..., None]
     level = np.maximum(np.take_along_axis(levels, first, -1), 0.0)
-    return np.asarray(np.where(zero, 0.0, a * signs * np.minimum(row_steps, level)))
+    return np.where(zero, 0.0, a * signs * np.minimum(row_steps, level))
 
 
 def _sides(gradient: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -184,7 +184,7 @@ def _solved(H: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
     for _ in range(8):
         try:
             damped = H + ridge * np.eye(len(H))
-            return np.asarray(-cho_solve(cho_factor(damped, lower=True), gradient))
+            return -cho_solve(cho_factor(damped, lower=True), gradient)
         except LinAlgError:
             ridge *= 100
     return -gradient

@@ -122,7 +122,7 @@ class DrawnColumns(Columns):
         part.fit_scaling(self._kind, omega)
         G = part.correlate(R)
         width = self.draws.family.features_per_draw
-        return np.asarray(np.sqrt((G**2).reshape(-1, width * G.shape[1]).sum(axis=1)))
+        return np.sqrt((G**2).reshape(-1, width * G.shape[1]).sum(axis=1))
 
     def _put(self, draw: int, parameters: np.ndarray) -> None:
         width = self.draws.family.features_per_draw

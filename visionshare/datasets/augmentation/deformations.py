@@ -26,7 +26,7 @@ def _blur(side: int, sigma: float) -> np.ndarray:
     taps = cv2.getGaussianKernel(2 * round(4 * sigma) + 1, sigma, cv2.CV_32F)
     one = np.ones(1, np.float32)
     eye = np.eye(side, dtype=np.float32)
-    return np.asarray(cv2.sepFilter2D(eye, -1, one, taps, borderType=cv2.BORDER_REFLECT))
+    return cv2.sepFilter2D(eye, -1, one, taps, borderType=cv2.BORDER_REFLECT)
 
 
 class Moves(NamedTuple):

@@ -64,4 +64,4 @@ def _view(image: np.ndarray) -> np.ndarray:
     gray = image.reshape(*image.shape[:2], -1).mean(axis=2).astype(np.float32)
     small = cv2.resize(gray, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).ravel()
     small -= small.mean()
-    return np.asarray(small / (np.linalg.norm(small) + 1e-6))
+    return small / (np.linalg.norm(small) + 1e-6)

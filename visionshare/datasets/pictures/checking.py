@@ -127,22 +127,16 @@ def describe_sizes(sizes: np.ndarray) -> str:
     return f"{low[0]}×{low[1]} to {high[0]}×{high[1]} (median {height}×{width})"
 
 
-def contact_sheet(
-    images: np.ndarray,
-    labels: np.ndarray,
-    classes: Sequence[str],
-    per_class: int = _PER_CLASS,
-    max_classes: int = _CLASSES,
-) -> np.ndarray:
+def contact_sheet(images: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     """Return a sheet of some images of each class, a row for each."""
     from PIL import Image, ImageDraw
 
-    shown = list(classes[:max_classes])
+    shown = list(classes[:_CLASSES])
     height, width = images.shape[1:3]
     scale = _TILE / max(height, width)
     tile = max(1, round(scale * width)), max(1, round(scale * height))
     step = _TILE + _GAP
-    sheet = Image.new("RGB", (_NAME + per_class * step + _GAP, len(shown) * step + _GAP), "#888")
+    sheet = Image.new("RGB", (_NAME + _PER_CLASS * step + _GAP, len(shown) * step + _GAP), "#888")
     draw = ImageDraw.Draw(sheet)
     for row, name in enumerate(shown):
         members = np.flatnonzero(labels == row)
@@ -151,7 +145,7 @@ def contact_sheet(
         text = name.encode("ascii", "replace").decode()
         draw.text((_GAP, top), text[:20], fill="white")
         draw.text((_GAP, top + _LINE), f"{len(members)} pictures", fill="white")
-        drawn = np.unique(np.linspace(0, len(members) - 1, per_class).astype(int))
+        drawn = np.unique(np.linspace(0, len(members) - 1, _PER_CLASS).astype(int))
         for column, i in enumerate(members[drawn] if len(members) else []):
             # Small images grow in squares, so that their pixels show.
             method = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX

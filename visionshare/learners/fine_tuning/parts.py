@@ -117,10 +117,8 @@ class PartSplit:
 
     def order(self, epoch: int) -> np.ndarray:
         """Return the training images in the order of an epoch."""
-        return self._draws(0, epoch).permutation(self.training)
-
-    def _draws(self, kind: int, epoch: int) -> np.random.Generator:
-        return np.random.default_rng([self._seed, kind, epoch, self._number])
+        rng = np.random.default_rng([self._seed, 0, epoch, self._number])
+        return rng.permutation(self.training)
 
 
 def batch_bounds(sizes: np.ndarray, batch: int) -> np.ndarray:
@@ -128,4 +126,4 @@ def batch_bounds(sizes: np.ndarray, batch: int) -> np.ndarray:
     # Each step has about ``batch`` images, of each part in proportion to what it has.
     total = int(sizes.sum())
     ends = np.minimum(np.arange(-(-total // batch) + 1) * batch, total)
-    return np.asarray(sizes[:, None] * ends // total)
+    return sizes[:, None] * ends // total

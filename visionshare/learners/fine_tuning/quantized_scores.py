@@ -43,7 +43,7 @@ class QuantizedScores(ProductScores):
         return self._numbers.bits
 
     def _unstandardized(self) -> np.ndarray:
-        return np.asarray(self.W * self.scale)
+        return self.W * self.scale
 
     @property
     def used_weights(self) -> np.ndarray:

@@ -160,10 +160,9 @@ class FineTuning:
         check_fraction("label_smoothing", self.label_smoothing, zero=True)
         check_fraction("averaging", self.averaging, zero=True)
         check_fraction("validation_fraction", self.validation_fraction, zero=True)
-        if self.quantization is not None:
-            self._check_quantization(self.quantization)
-
-    def _check_quantization(self, quantization: Quantization) -> None:
+        quantization = self.quantization
+        if quantization is None:
+            return
         if self.head == "products":
             accepted = "another head, where weights are whole numbers"
             raise InputError("head", self.head, accepted)

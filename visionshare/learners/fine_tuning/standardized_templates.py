@@ -84,11 +84,11 @@ def _mean(templates: np.ndarray) -> np.ndarray:
 
 
 def _centered(templates: np.ndarray) -> np.ndarray:
-    return np.asarray(templates - _mean(templates))
+    return templates - _mean(templates)
 
 
 def _root_mean_square(templates: np.ndarray) -> np.ndarray:
-    return np.asarray(np.sqrt(_mean(np.square(templates))))
+    return np.sqrt(_mean(np.square(templates)))
 
 
 def _direction(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -258,11 +258,10 @@ def _bent(cell: np.ndarray, settings: Fonts, rng: np.random.Generator) -> np.nda
     middle = np.array([(width - 1) / 2, (height - 1) / 2])
     shift = (sides - 1) / 2 - linear @ middle + rng.uniform(-0.5, 0.5, 2)
     size = np.ceil(sides).astype(int).tolist()
-    bent: np.ndarray = cv2.warpAffine(
+    return cv2.warpAffine(
         cell, np.column_stack([linear, shift]), size,
         flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=255,
     )  # fmt: skip
-    return bent
 
 
 def _elastic(sheet: np.ndarray, alpha: float, sigma: float, rng: np.random.Generator) -> np.ndarray:

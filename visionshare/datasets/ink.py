@@ -49,8 +49,7 @@ def sauvola_threshold(
     mean = cv2.boxFilter(padded, cv2.CV_64F, sides)[inner]
     square = cv2.sqrBoxFilter(padded, cv2.CV_64F, sides)[inner]
     deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
-    threshold: np.ndarray = (mean * (1 + k * (deviation / r - 1))).astype(np.float32)
-    return threshold
+    return (mean * (1 + k * (deviation / r - 1))).astype(np.float32)
 
 
 def find_ink(gray: np.ndarray, light_on_dark: bool | None = None) -> Ink:
@@ -123,8 +122,7 @@ def _quarter(gray: np.ndarray) -> np.ndarray:
     height, width = (max(1, side // 4) for side in gray.shape)
     if min(gray.shape) < 256:
         return gray
-    quarter: np.ndarray = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
-    return quarter
+    return cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
 
 
 def _flattened(dark: np.ndarray) -> np.ndarray:

@@ -42,8 +42,7 @@ class Rasters(np.ndarray):
 
 def as_rasters(images: Any) -> Rasters:
     """Return prepared images, marked as such; nothing is copied."""
-    marked: Rasters = np.asarray(images).view(Rasters)
-    return marked
+    return np.asarray(images).view(Rasters)
 
 
 @dataclass(frozen=True)

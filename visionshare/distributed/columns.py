@@ -171,8 +171,7 @@ class PartitionedColumns(Columns):
             R = self._engine.split(R)
         G, sums = self._engine.total(_products, self._engine.data, R, ids)
         offset, scale = self.scaling_of(ids)
-        result: np.ndarray = (G - np.outer(offset, sums)) * scale[:, None]
-        return result
+        return (G - np.outer(offset, sums)) * scale[:, None]
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
         part = self._engine.rows(_called, self._engine.data, "moments", self._engine.split(omega))

@@ -132,8 +132,7 @@ class Engine(ABC):
 
     def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return what a function gives in each partition."""
-        results: list[Any] = self.total(_listed, function, *args)
-        return results
+        return self.total(_listed, function, *args)
 
     def _needed(self, records: Sequence[Record]) -> list[Record]:
         """Return requests without those for rows that nobody has: one that failed is given up."""

@@ -95,8 +95,7 @@ class Host:
         data = block.load(self)
         self._slots[number] = {DATA: data}
         self._done[number] = DATA
-        shape: tuple[int, ...] = data.shape
-        return shape
+        return data.shape
 
     def run(
         self,

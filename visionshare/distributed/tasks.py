@@ -78,8 +78,7 @@ class PartitionedTasks(TaskProblem):
         raise InputError("columns", "partitions", "columns in one place, for this solver")
 
     def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
-        result: T = self._engine.total(function, self._local, *args, how=how)
-        return result
+        return self._engine.total(function, self._local, *args, how=how)
 
     def each(self, function: Callable[..., Any], *args: Any) -> Any:
         return self._engine.rows(function, self._local, *args)

@@ -33,8 +33,7 @@ class WorkerHost(Host):
         """Carry out requests that were pickled, and return their results so."""
         from distributed.protocol.pickle import dumps, loads
 
-        answer: bytes = dumps(self.run(*loads(question)))
-        return answer
+        return dumps(self.run(*loads(question)))
 
 
 @dataclass

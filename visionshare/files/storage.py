@@ -110,8 +110,7 @@ def read_object(url: str) -> bytes | None:
         except FileNotFoundError:
             return None
 
-    content: bytes | None = _written(url, read)
-    return content
+    return _written(url, read)
 
 
 def remove_object(url: str) -> None:

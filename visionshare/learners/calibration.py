@@ -106,8 +106,7 @@ def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
 def example_folds(active: ActiveSet, columns: Columns, support: np.ndarray) -> np.ndarray:
     """Return a fold for each example, of :data:`FOLDS`, by its values of the first features."""
     values = columns.columns_of(support[:FOLD_FEATURES], scaled=False)
-    folds: np.ndarray = active.each(_folds, values)
-    return folds
+    return active.each(_folds, values)
 
 
 def _folds(_: ActiveSet, values: np.ndarray) -> np.ndarray:

@@ -34,8 +34,7 @@ def weights_of_classes(class_weight: Any, y: np.ndarray, classes: Sequence[Any])
         return np.ones(len(classes))
     if isinstance(class_weight, str):
         counts = np.bincount(y, minlength=len(classes))
-        balanced: np.ndarray = len(y) / (np.sum(counts > 0) * np.maximum(counts, 1))
-        return balanced
+        return len(y) / (np.sum(counts > 0) * np.maximum(counts, 1))
     check_class_weight(class_weight, classes)
     return np.array([class_weight.get(name, 1.0) for name in classes], dtype=np.float64)
 

@@ -30,5 +30,4 @@ def classifier_class(name: str) -> type[Classifier]:
     """Return the class of the learner with a name in ``CLASSIFIERS``."""
     check_choice("learner", name, CLASSIFIERS)
     module, attribute = CLASSIFIERS[name].split(":")
-    learner: type[Classifier] = getattr(import_module(module), attribute)
-    return learner
+    return getattr(import_module(module), attribute)

@@ -312,8 +312,7 @@ class _Free:
     def _norms(self, values: np.ndarray) -> np.ndarray:
         """Return the length of its group for each free weight's value."""
         squares = np.bincount(self._group, values**2, self.problem.n)
-        lengths: np.ndarray = np.sqrt(squares)[self._group]
-        return lengths
+        return np.sqrt(squares)[self._group]
 
     def _units(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the free weights as parts of unit vectors of their groups, and the lengths."""

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import binary_dilation, find_objects, label
 
-from visionshare.datasets.canvas import box_of
-from visionshare.datasets.placement import Box
+from visionshare.datasets.canvas import Box, box_of
 
 #: Gray values between paper and ink at least.
 LEAST_CONTRAST = 24

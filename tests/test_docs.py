@@ -102,6 +102,19 @@ def test_commands_and_their_options_exist(page):
         assert given <= known, words
 
 
+def _parameters(command):
+    for one in getattr(command, "commands", {}).values():
+        yield from _parameters(one)
+    yield from ((command.name, param.name, param) for param in command.params)
+
+
+def test_every_parameter_of_every_command_is_explained():
+    # In Python 3.10, annotations are easily lost where None is the default.
+    found = list(_parameters(typer.main.get_command(app)))
+    assert len(found) > 100
+    assert [(command, name) for command, name, param in found if not param.help] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_imports_of_python_examples_work(page):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)

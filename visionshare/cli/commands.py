@@ -154,7 +154,8 @@ class Commands(typer.Typer):
 
 def _with_plain_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes the fields of dataclass parameters one by one."""
-    hints = get_type_hints(function, include_extras=True)
+    # Not get_type_hints: in Python 3.10 it hides what is annotated where None is the default.
+    hints = inspect.get_annotations(function, eval_str=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for parameter in inspect.signature(function).parameters.values():

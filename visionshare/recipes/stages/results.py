@@ -150,6 +150,8 @@ def _write_report(
     from visionshare.reports import Results, ValueResults, write_report
 
     test = images.test
+    training = images.training
+    labels = None if training.answers is not None else training.labels[: images.n_originals]
     results = None
     values = None
     if len(test) and test.answers is not None and isinstance(test.answers.rule, ValueRule):
@@ -167,7 +169,7 @@ def _write_report(
         settings=as_settings(run.recipe),
         changed=as_settings(run.recipe, exclude_defaults=True),
         examples=images.originals,
-        labels=None if test.answers is not None else images.training.labels[: images.n_originals],
+        labels=labels,
         measured=measured,
         values=values,
     )

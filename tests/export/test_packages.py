@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
+from benchmarks.edge.matrix import check_sources
 from visionshare.classifier import EarlyExit
 from visionshare.cli.main import main
 from visionshare.datasets.frames import frame_of_gray
@@ -50,22 +51,6 @@ EXPECTED = {
     "micropython": ["Makefile", "small_module.c", "small.c", "selftest.py"],
     "npm": ["package.json", "index.js", "index.d.ts", "small.wasm", "selftest.js", "index.html"],
 }
-# The self-test is what the emulated core runs: how many images differ is its first score.
-CHECK_HEADER = """#include <stdint.h>
-struct check_work { char none; };
-int check_classify(const uint8_t *image, struct check_work *work, int32_t *scores);
-"""
-CHECK = """#include "check.h"
-#include "small_selftest.h"
-int check_classify(const uint8_t *image, struct check_work *work, int32_t *scores)
-{
-    (void)image;
-    (void)work;
-    scores[0] = small_selftest();
-    scores[1] = -1;
-    return 0;
-}
-"""
 # What a native module of MicroPython uses of its headers.
 DYNAMIC_RUNTIME = """#include <stddef.h>
 #include <string.h>
@@ -140,8 +125,8 @@ def test_the_self_test_on_a_core(kind, wrong, made, tmp_path):
     labels = [int(word) for word in lines[place].split(",")]
     labels[:wrong] = [(label + 1) % 4 for label in labels[:wrong]]
     lines[place] = ", ".join(map(str, labels))
-    sources |= {"small_selftest.c": "\n".join(lines), "check.h": CHECK_HEADER, "check.c": CHECK}
-    check = DeviceSources("check", sources, "uint8", 4, 2, "int32")
+    # The self-test is what the emulated core runs: how many images differ is its first score.
+    check = check_sources(sources | {"small_selftest.c": "\n".join(lines)})
     target = find_target("cortex-m4" if kind == "arduino" else "esp32")
     measured = measure(check, target, np.zeros((1, 4), np.uint8))
     assert measured.scores.tolist() == [[wrong, -1]]

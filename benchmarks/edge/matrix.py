@@ -1,0 +1,190 @@
+"""The matrix of packages, architectures and compilers: built, self-tested, measured, or not here.
+
+    python -m benchmarks.edge.matrix --out docs/results
+
+The self-test of a package is emulated where an emulator is here, and run where the compiler is this
+machine's. C of other compilers is built: flash is then that of its object files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scripts.reproduce.results import table, write_page
+from visionshare import load
+from visionshare.classifier import CompactClassifier
+from visionshare.cli.forms import sample_images
+from visionshare.errors import ExportError
+from visionshare.export import CProgram, c_program
+from visionshare.export.c.preparation import with_preparation
+from visionshare.export.packages import package
+from visionshare.export.targets import TARGETS, DeviceSources, device_sources, measure
+from visionshare.export.targets.compiling import WARNINGS
+
+_ARM = "arm-none-eabi-gcc -mthumb -mcpu="
+#: Compilers beside clang, and what they build for.
+OTHERS = {
+    "x86-64": "gcc",
+    "cortex-m0plus": f"{_ARM}cortex-m0plus",
+    "cortex-m4": f"{_ARM}cortex-m4",
+    "cortex-m55": f"{_ARM}cortex-m55",
+    "Xtensa lx106": "xtensa-lx106-elf-gcc",
+}
+#: Packages of C, and the architectures that their ecosystems build for.
+PACKAGES_OF_C = ("arduino", "platformio", "zephyr", "esp-idf", "micropython")
+_ESPRESSIF = ("esp32", "Xtensa")
+# The self-test as a classifier: how many images differ is its first score.
+CHECK_HEADER = """#include <stdint.h>
+struct check_work { char none; };
+int check_classify(const uint8_t *image, struct check_work *work, int32_t *scores);
+"""
+CHECK = """#include "check.h"
+#include "small_selftest.h"
+int check_classify(const uint8_t *image, struct check_work *work, int32_t *scores)
+{
+    (void)image;
+    (void)work;
+    scores[0] = small_selftest();
+    scores[1] = -1;
+    return 0;
+}
+"""
+
+
+class Built(NamedTuple):
+    """What became of the C on an architecture; figures are None where nothing ran."""
+
+    architecture: str
+    compiler: str
+    #: "passes", "builds", "fails", or why it is not possible here.
+    state: str
+    flash: int | None = None
+    ram: int | None = None
+    instructions: int | None = None
+
+
+def check_sources(files: dict[str, str]) -> DeviceSources:
+    """Return the self-test of a package's C as a classifier of one score."""
+    sources = {**files, "check.h": CHECK_HEADER, "check.c": CHECK}
+    return DeviceSources("check", sources, "uint8", 4, 2, "int32")
+
+
+def emulated(
+    model: CompactClassifier, program: CProgram, files: dict[str, str], name: str
+) -> Built:
+    """Return what clang, or avr-gcc, makes for a core, run in its emulator."""
+    target = TARGETS[name]
+    compiler = "avr-gcc" if target.machine == "avr" else "clang"
+    images, _ = sample_images(model, program.pixel, most=3)
+    try:
+        figures = measure(device_sources(model, program), target, images, "size").figures
+    except ExportError as error:
+        return Built(name, compiler, f"not here: {error}")
+    try:
+        wrong = measure(check_sources(files), target, np.zeros((1, 4), np.uint8), "size").scores
+        state = "fails" if wrong[0, 0] else "passes"
+    except ExportError:
+        state = "too small for the self-test; classifies"
+    return Built(name, compiler, state, figures.flash, figures.ram, figures.instructions)
+
+
+def built(files: dict[str, str], architecture: str, command: str) -> Built:
+    """Return what another compiler makes, without a warning; run where it is this machine's."""
+    words = command.split()
+    compiler = words[0]
+    if shutil.which(compiler) is None:
+        return Built(architecture, compiler, f"not here: no {compiler}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        sources = sorted(name for name in files if name.endswith(".c"))
+        run = {"cwd": folder, "check": False, "capture_output": True, "text": True}
+        flags = [*WARNINGS, "-Os", "-fno-builtin-malloc"]
+        made = subprocess.run([*words, *flags, "-c", *sources], **run)  # type: ignore[call-overload]
+        if made.returncode:
+            return Built(architecture, compiler, f"fails: {made.stderr.splitlines()[0]}")
+        if compiler != "gcc":
+            sized = [f"{name[:-2]}.o" for name in sources if "selftest" not in name]
+            size = compiler.replace("gcc", "size")
+            lines = subprocess.run([size, *sized], **run).stdout.splitlines()[1:]  # type: ignore[call-overload]
+            flash = sum(int(line.split()[0]) + int(line.split()[1]) for line in lines)
+            return Built(architecture, compiler, "builds", flash)
+        Path(folder, "main.c").write_text(
+            '#include "small_selftest.h"\nint main(void) { return small_selftest(); }\n'
+        )
+        subprocess.run(["gcc", "main.c", *sources, "-lm", "-o", "run"], **run)  # type: ignore[call-overload]
+        wrong = subprocess.run(["./run"], **run).returncode  # type: ignore[call-overload]
+        return Built(architecture, compiler, "fails" if wrong else "passes")
+
+
+def matrix(
+    model: CompactClassifier,
+    targets: Sequence[str] = tuple(TARGETS),
+    others: Mapping[str, str] = OTHERS,
+) -> list[Built]:
+    """Return what became of a classifier's C on every architecture."""
+    program = with_preparation(model, c_program(model, "small"))
+    images, _ = sample_images(model, program.pixel, most=2)
+    packed = package("platformio", model, program, images).files
+    files = {
+        path.split("/")[-1]: str(text)
+        for path, text in packed.items()
+        if path.startswith(("src/", "include/"))
+    }
+    plain = replace(program, files={n: t for n, t in program.files.items() if "prepare" not in n})
+    tests = {name: text for name, text in files.items() if "prepare" not in name}
+    found = [emulated(model, plain, tests, name) for name in targets]
+    return found + [built(files, *other) for other in others.items()]
+
+
+def of_package(kind: str, row: Built) -> str:
+    """Return what a package is on an architecture: its C is that of all, its tools are not."""
+    espressif = row.architecture.startswith(_ESPRESSIF)
+    avr = row.compiler == "avr-gcc"
+    wasm = row.architecture == "wasm"
+    if (kind == "npm") != wasm:
+        return "–"
+    if (kind == "esp-idf" and not espressif) or (kind in ("zephyr", "micropython") and avr):
+        return "–"
+    if kind == "micropython" and "MPY_DIR" not in os.environ:
+        return "not here: MPY_DIR"
+    return row.state
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--classifier", default="mnist-4k")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    options = parser.parse_args()
+    rows = matrix(load(options.classifier))
+    kinds = (*PACKAGES_OF_C, "npm")
+    states = [
+        [row.architecture, row.compiler, *(of_package(k, row) for k in kinds)] for row in rows
+    ]
+    figures = [
+        [row.architecture, row.compiler]
+        + ["–" if value is None else f"{value:,}" for value in row[3:]]
+        for row in rows
+    ]
+    write_page(
+        options.out,
+        "edge-matrix",
+        classifier=options.classifier,
+        packages=table(["architecture", "compiler", *kinds], states),
+        figures=table(["architecture", "compiler", "flash", "RAM", "instructions"], figures),
+    )
+
+
+if __name__ == "__main__":
+    main()

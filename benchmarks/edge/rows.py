@@ -65,7 +65,7 @@ def _one(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     cores = {
         core: {
             name: value
-            if isinstance(value, str)
+            if value is None or isinstance(value, str)
             else (max if name in _LARGEST else _mean)([row["cores"][core][name] for row in seeds])
             for name, value in figures.items()
         }

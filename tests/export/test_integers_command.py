@@ -100,6 +100,16 @@ def test_onnx_has_the_same_integers(layered, tmp_path, capsys):
     assert np.array_equal(scores, np.rint(scores))
 
 
+def test_tflite_has_the_integers_of_a_calibration(layered, tmp_path, capsys):
+    pytest.importorskip("ai_edge_litert")
+    calibrated = ["--calibrate", "digits"]
+    out = ["--out", str(tmp_path / "c.tflite"), "--pixel", "float32"]
+    assert main(["export", str(layered), "--to", "tflite", *out, *calibrated]) == 0
+    assert (tmp_path / "c.tflite").read_bytes()[4:8] == b"TFL3"
+    figures = _measured(capsys, layered, "digits", "--target", "tflite", *calibrated)
+    assert figures["different_labels"] < 0.05 * figures["images"]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

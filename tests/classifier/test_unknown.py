@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 
 from visionshare import CompactClassifier, Pixels, load
 from visionshare.classifier import learn_unknown_rule
 from visionshare.classifier.unknown import appearance, checked_unknown_label, looks, view_matrix
-from visionshare.datasets.augmentation.strangers import strangers
+from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
 from visionshare.errors import ClassifierFileError, InputError
 
 
@@ -186,3 +188,43 @@ def test_strangers_keep_shape_and_seed():
     assert made.shape == (36, 9, 14, 3)
     assert made.dtype == np.uint8
     assert_array_equal(made, strangers(images, np.arange(20) % 2, 4, seed=3))
+
+
+@pytest.mark.parametrize("shape", [(9, 14, 3), (9, 9)])
+def test_turned_copies_are_those_of_their_pictures(shape):
+    images = np.random.default_rng(0).integers(0, 256, (20, *shape), np.uint8)
+    copies, rows = turned(images, 60, seed=3)
+    is_square = shape[0] == shape[1]
+    for copy, image in zip(copies, images[rows], strict=True):
+        ways = [np.flip(image, axes) for axes in (0, 1, (0, 1))]
+        ways += [np.rot90(image)] if is_square else []
+        assert any(np.array_equal(copy, way) for way in ways)
+    assert_array_equal(copies, turned(images, 60, seed=3)[0])
+
+
+def test_pieces_are_of_two_classes_or_about_one_half():
+    images = np.zeros((20, 8, 12), np.uint8)
+    images[:, 2:-2, 2:-2] = np.repeat([100, 200], 10)[:, None, None]
+    made = pieces(images, np.repeat([0, 1], 10), 50, seed=3)
+    assert set(np.unique(made)) == {0, 100, 200}
+    both = [len(np.unique(picture)) == 3 for picture in made]
+    assert np.mean(both[:50]) > 0.8
+    assert not any(both[50:])
+    filled = (made[50:] > 0).mean() / (images > 0).mean()
+    assert 0.35 < filled < 0.65
+
+
+def test_letters_made_of_digits_are_refused():
+    digits = load_digits()
+    images = (digits.images * 15).astype(np.uint8)
+    family = Pixels().fit(images[:1])
+    values = family.transform(images[:700])
+    fitted = LogisticRegression(max_iter=500).fit(values, digits.target[:700])
+    model = CompactClassifier(family, fitted.coef_, fitted.intercept_, fitted.classes_)
+    rule = learn_unknown_rule(model, images[:700], images[700:1200], unknown_label=-1)
+    refusing = replace(model, unknown=rule)
+    of_digits = np.mean(refusing.known(images[1200:]) < 0.01)
+    # Mirrored twos, threes, fives, sixes, sevens and nines are no digits.
+    mirrored = images[1200:][np.isin(digits.target[1200:], [2, 3, 5, 6, 7, 9])][:, :, ::-1]
+    assert of_digits < 0.03
+    assert np.mean(refusing.known(mirrored) < 0.01) > 5 * of_digits

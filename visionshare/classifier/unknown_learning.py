@@ -15,7 +15,7 @@ from visionshare.classifier.unknown import (
     checked_unknown_label,
     measures,
 )
-from visionshare.datasets.augmentation.strangers import strangers
+from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.errors import InputError
 
@@ -59,7 +59,8 @@ def learn_unknown_rule(
     reject : float, default 0.01
         Share of the known pictures that is refused.
     unknown : array or sequence, optional
-        Pictures that are of no class, where there are any: as many as known ones, they count half.
+        Pictures that are of no class, where there are any: they count as much as all made ones of
+        one of two sorts, far from known ones and near to them.
     unknown_label : str, int or float, optional
         What refused pictures are called: "unknown" where classes are texts.
     seed : int, default 0
@@ -106,6 +107,7 @@ def learn_unknown_rule(
     # 2) Pictures of no class: made ones, and those at hand.
     n_each = min(_PER_KIND, max(20, len(known) // 4))
     groups = [strangers(known, labels, n_each, seed)]
+    groups.append(_near(classifier, known, labels, n_each, seed))
     if unknown is not None:
         groups.append(_bytes_of(classifier, unknown, "unknown"))
     # 3) What pictures of each class look like, and how they vary.
@@ -135,6 +137,19 @@ def learn_unknown_rule(
         offsets=offsets.astype(np.float32),
         quantiles=quantiles.astype(np.float32),
     )
+
+
+def _near(
+    classifier: CompactClassifier, known: np.ndarray, labels: np.ndarray, n: int, seed: int
+) -> np.ndarray:
+    """Return pictures of no class that are hard to tell from known ones; they count as the others.
+
+    They are pieces of known pictures, and copies that are mirrored or turned: those that the
+    classifier takes for another class, as a picture of a letter, and not those of a flower.
+    """
+    copies, rows = turned(known, 3 * n, seed)
+    is_other = np.argmax(classifier.decision_function(copies), axis=1) != labels[rows]
+    return np.concatenate([copies[is_other], pieces(known, labels, n, seed)])
 
 
 def _bytes_of(classifier: CompactClassifier, images: Any, name: str) -> np.ndarray:

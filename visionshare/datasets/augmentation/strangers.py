@@ -17,8 +17,7 @@ def strangers(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> 
     """
     rng = np.random.default_rng(seed)
     rows, columns = images.shape[1:3]
-    edges = np.concatenate([images[:, 0], images[:, -1]]).reshape(-1, *images.shape[3:])
-    background = np.median(edges, axis=0).astype(np.uint8)
+    background = _background(images)
 
     def drawn() -> np.ndarray:
         return images[rng.integers(0, len(images), n)].copy()
@@ -47,6 +46,54 @@ def strangers(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> 
         _blank(images.shape[1:], n, rng),
     ]
     return np.concatenate([part.astype(np.uint8) for part in parts])
+
+
+def turned(images: np.ndarray, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``n`` mirrored or turned copies of pictures, and the numbers of these pictures.
+
+    Examples
+    --------
+    >>> copies, rows = turned(np.arange(8, dtype=np.uint8).reshape(2, 2, 2), 5)
+    >>> copies.shape, rows.shape
+    ((5, 2, 2), (5,))
+    """
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(images), n)
+    is_square = images.shape[1] == images.shape[2]
+    ways = rng.integers(0, 4 if is_square else 3, n)
+    made = images[rows].copy()
+    for way, axes in enumerate([1, 2, (1, 2)]):
+        made[ways == way] = np.flip(made[ways == way], axes)
+    if is_square:
+        made[ways == 3] = np.rot90(made[ways == 3], axes=(1, 2))
+    return made, rows
+
+
+def pieces(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
+    """Return ``2 n`` pictures of parts: those of two classes side by side, and about one half.
+
+    Examples
+    --------
+    >>> pieces(np.zeros((4, 8, 6), np.uint8), np.arange(4), 5).shape
+    (10, 8, 6)
+    """
+    rng = np.random.default_rng(seed)
+    background = _background(images)
+    # A line at a random angle, near the center, is where a picture ends.
+    y, x = (np.linspace(-0.5, 0.5, side) for side in images.shape[1:3])
+    angle, offset = rng.uniform(0, 2 * np.pi, 2 * n), rng.uniform(-0.15, 0.15, 2 * n)
+    across = np.cos(angle)[:, None, None] * x + np.sin(angle)[:, None, None] * y[:, None]
+    beyond = across > offset[:, None, None]
+    made, others = _of_two_classes(images, labels, 2 * n, rng)
+    others[n:] = background
+    made[beyond] = others[beyond]
+    return made
+
+
+def _background(images: np.ndarray) -> np.ndarray:
+    """Return the commonest color at the edges."""
+    edges = np.concatenate([images[:, 0], images[:, -1]]).reshape(-1, *images.shape[3:])
+    return np.asarray(np.median(edges, axis=0).astype(np.uint8))
 
 
 def _of_two_classes(

@@ -62,7 +62,7 @@ def turned(images: np.ndarray, n: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     is_square = images.shape[1] == images.shape[2]
     ways = rng.integers(0, 4 if is_square else 3, n)
     made = images[rows].copy()
-    for way, axes in enumerate([1, 2, (1, 2)]):
+    for way, axes in enumerate([(1,), (2,), (1, 2)]):
         made[ways == way] = np.flip(made[ways == way], axes)
     if is_square:
         made[ways == 3] = np.rot90(made[ways == 3], axes=(1, 2))

@@ -188,19 +188,20 @@ def searched(
     return Searched(errors, 100 * last.train_error, last.loss, seconds)
 
 
-def rows_of_searches(runs: dict[tuple[str, int], list[Searched]]) -> list[list[Any]]:
-    """Return the rows of the table of searches."""
-    return [
-        [
-            search,
-            steps,
-            *(spread([run.errors[min(n, len(run.errors)) - 1] for run in found]) for n in COUNTS),
-            spread([run.train_error for run in found]),
-            spread([run.loss for run in found], 4),
-            f"{np.mean([run.seconds for run in found]):.0f}",
-        ]
-        for (search, steps), found in runs.items()
-    ]
+def table_of(runs: dict[tuple[str, int], list[Searched]]) -> str:
+    """Return the table of searches, a column each."""
+    rows: list[list[Any]] = [["gradients of a refit at most", *(steps for _, steps in runs)]]
+    for n in COUNTS:
+        ends = [[run.errors[min(n, len(run.errors)) - 1] for run in one] for one in runs.values()]
+        rows.append([f"error, {n} anchors, %", *map(spread, ends)])
+    for name, label, digits in (
+        ("train_error", "training error, %", 2),
+        ("loss", "loss", 4),
+        ("seconds", "seconds", 0),
+    ):
+        found = [[getattr(run, name) for run in one] for one in runs.values()]
+        rows.append([label, *(spread(values, digits) for values in found)])
+    return table(["scored in a round", *(search for search, _ in runs)], rows)
 
 
 class Moved(NamedTuple):
@@ -279,8 +280,6 @@ def main() -> None:
     errors = [run.error for run in moving]
     said = f"{spread(errors)} ({listed(np.round(errors, 2))})"
     best.append(["tapered anchors, moved", said, moving[0].anchors])
-    head = ["scored in a round", "gradients of a refit at most"]
-    head += [f"error, {count} anchors, %" for count in COUNTS]
     write_page(
         options.out,
         "anchors",
@@ -289,7 +288,7 @@ def main() -> None:
         n_anchors=len(greedy["test"]),
         n_components=POOL["n_components"],
         n_validation=f"{last_of(data[1]).sum():,}",
-        searches=table([*head, "training error, %", "loss", "seconds"], rows_of_searches(searches)),
+        searches=table_of(searches),
         n_seeds=options.seeds,
         moved_above=f"{np.mean(errors) - error:.2f}",
         moved_error=spread([run.train_error for run in moving]),

@@ -199,20 +199,22 @@ def protocol(X: np.ndarray, y: np.ndarray, seeds: int) -> list[list[Any]]:
         ]
         value = np.mean([solution.value for _, solution in solved[ADMM]])
         admm, fista, objective = printed
-        printed_there = f"{value:.2f} ({objective}; {admm} and {fista} s)"
-        rows.append([f"{how}, λ = {alpha:g}", *cells, printed_there])
+        printed_there = f"{admm} and {fista} s; {objective}"
+        rows.append([f"{how}, λ = {alpha:g}", *cells, f"{value:.2f}", printed_there])
     return rows
 
 
 def protocol_part(X: np.ndarray, y: np.ndarray, seeds: int) -> str:
     """Return the part of the page that follows the paper's protocol."""
-    header = ["wine", *SOLVERS[:-1], "objective (the paper's; its ADMM and FISTA)"]
+    header = ["wine", *SOLVERS[:-1], "objective", "the paper's ADMM, FISTA; objective"]
+    # A column per setting.
+    first, *rows = zip(header, *protocol(X, y, seeds), strict=True)
     return render(
         "solvers/protocol",
         stop=f"{STOP:g}",
         most=MOST,
         last_seed=seeds - 1,
-        rows=table(header, protocol(X, y, seeds)),
+        rows=table(first, rows),
         commit=commit(),
     )
 

@@ -14,7 +14,15 @@ from jinja2 import meta, nodes
 from numpy.testing import assert_allclose, assert_array_equal
 
 from scripts.reproduce import all as all_pages
-from scripts.reproduce import brodatz, brodatz_page, mnist, mnist_steps, sparse_peers
+from scripts.reproduce import (
+    brodatz,
+    brodatz_page,
+    mnist,
+    mnist_steps,
+    moved_filters,
+    regression_boosting,
+    sparse_peers,
+)
 from scripts.reproduce.results import (
     PAGES,
     RESULTS,
@@ -401,3 +409,25 @@ def test_a_run_of_all_pages_goes_on_where_it_was_stopped(tmp_path, monkeypatch, 
     with pytest.raises(SystemExit, match="failed"):
         all_pages.main()
     assert not capsys.readouterr().out.startswith("ranks")
+
+
+def test_the_smooth_norm_of_boosting_has_its_proximal_operator():
+    norm, starts = regression_boosting.SmoothNorm(), np.arange(3)
+    W, step = np.array([[3.0], [-1.0], [0.2]]), 2.0
+    found = norm.prox(W, starts, step)
+    for change in (1e-3, -1e-3):
+        near = [
+            step * norm.value(U, starts) + 0.5 * np.sum((U - W) ** 2)
+            for U in (found, found + change * np.eye(3)[:, :1])
+        ]
+        assert near[0] < near[1]
+    assert norm.norms(W, starts).sum() == pytest.approx(norm.value(W, starts))
+    # Where the gradient of the loss is what moved W, the point is optimal.
+    assert_allclose(norm.distance(found, found - W, starts, step), 0, atol=1e-12)
+
+
+def test_ratios_of_filters_are_to_the_lower_of_both_accuracies():
+    pool = brodatz.Run(np.array([1, 2]), np.array([80.0, 91.0]), np.array([4.0, 5.0]))
+    drawn = brodatz.Run(np.array([1, 2]), np.array([85.0, 90.0]), np.array([0.5, 1.0]))
+    assert moved_filters.ratios([pool], [drawn]) == [5.0]
+    assert moved_filters.ratios([drawn], [pool]) == [0.2]

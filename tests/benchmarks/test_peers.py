@@ -20,7 +20,7 @@ from benchmarks.peers.ridge import Ridge, sums, validation_errors
 from benchmarks.peers.running import PEERS, Peer, missing
 from benchmarks.peers.svm import PairwiseVotes
 from benchmarks.peers.timing import microseconds
-from scripts.reproduce.mnist_trials import HELD_OUT as TRIED_ON
+from scripts.reproduce.layers import HELD_OUT as TRIED_ON
 from visionshare import CompactClassifier, Pixels
 from visionshare.datasets import load_images
 from visionshare.datasets.sampling import stratified_mask
@@ -164,7 +164,7 @@ def test_parts_are_disjoint(digits):
 
 def test_held_out_are_the_images_that_recipes_hold_out(digits):
     train = digits[0]
-    held_out = stratified_mask(train.labels, float(TRIED_ON.partition("=")[2]), 0)
+    held_out = stratified_mask(train.labels, float(TRIED_ON[0].partition("=")[2]), 0)
     _, validation = two_parts(train)
     assert sorted(image.tobytes() for image in validation.images) == sorted(
         image.tobytes() for image in train.images[held_out]

@@ -19,6 +19,7 @@ from scripts.reproduce import (
     brodatz_page,
     mnist,
     mnist_steps,
+    moved_filters,
     regression_boosting,
     sparse_peers,
 )
@@ -423,3 +424,10 @@ def test_the_smooth_norm_of_boosting_has_its_proximal_operator():
     assert norm.norms(W, starts).sum() == pytest.approx(norm.value(W, starts))
     # Where the gradient of the loss is what moved W, the point is optimal.
     assert_allclose(norm.distance(found, found - W, starts, step), 0, atol=1e-12)
+
+
+def test_ratios_of_filters_are_to_the_lower_of_both_accuracies():
+    pool = brodatz.Run(np.array([1, 2]), np.array([80.0, 91.0]), np.array([4.0, 5.0]))
+    drawn = brodatz.Run(np.array([1, 2]), np.array([85.0, 90.0]), np.array([0.5, 1.0]))
+    assert moved_filters.ratios([pool], [drawn]) == [5.0]
+    assert moved_filters.ratios([drawn], [pool]) == [0.2]

@@ -1,4 +1,4 @@
-"""Gabor filters that take steps uphill before they enter, beside draws alone and a fixed pool.
+"""Gabor filters drawn, screened or moved before they enter, beside a selection among 3000.
 
 Brodatz D9, D29 and D92, 16×16 patches, as in scripts.reproduce.brodatz: left halves train, right
 halves test.
@@ -33,31 +33,22 @@ from scripts.reproduce.results import arguments, keep_runs, spread, table, write
 from visionshare.machine.resources import thread_limit
 
 PATCHES = 500
+# Draws a round that are screened on a tenth of the patches, those scored on all, those that enter.
+SCREENED, KEPT, ENTERING = 100, 10, 5
 # Draws a round and steps of the best of them.
-MOVING = ((20, 2), (10, 4))
+MOVING = 10, 4
 
 
 def methods() -> dict[str, Callable[..., Run]]:
     """Return the methods by name; each takes a task, an alpha and a seed."""
+    n, steps = MOVING
+    screened = partial(learned, n=SCREENED, entering=ENTERING, search={"keep": KEPT})
     return {
         f"selected among {POOL}": selected,
+        f"{SCREENED} draws, screened": screened,
         f"{DRAWS} draws": learned,
-        **{f"{n} draws, {s} steps": partial(learned, n=n, search={"steps": s}) for n, s in MOVING},
+        f"{n} draws, {steps} steps": partial(learned, n=n, search={"steps": steps}),
     }
-
-
-def reached_for_good(run: Run, accuracy: float) -> float:
-    """Return the seconds from which on no round is below an accuracy; infinite if the last is."""
-    below = np.flatnonzero(run.accuracy < accuracy)
-    first = below[-1] + 1 if len(below) else 0
-    return float(run.seconds[first]) if first < len(run.seconds) else np.inf
-
-
-def _mean_seconds(seconds: list[float]) -> str:
-    """Return the mean of those that are known, and how many these are."""
-    known = [s for s in seconds if np.isfinite(s)]
-    mean = f"{np.mean(known):.1f}" if known else "–"
-    return f"{mean} ({len(known)} of {len(seconds)})"
 
 
 def at(run: Run, count: int) -> tuple[float, float]:
@@ -65,6 +56,14 @@ def at(run: Run, count: int) -> tuple[float, float]:
     there = np.flatnonzero(run.counts >= count)
     i = there[0] if len(there) else -1
     return float(run.accuracy[i]), float(run.seconds[i])
+
+
+def ratios(pool: list[Run], drawn: list[Run]) -> list[float]:
+    """Return how many times as long the pool takes, to the lower of both last accuracies."""
+    common = [min(a.accuracy[-1], b.accuracy[-1]) for a, b in zip(pool, drawn, strict=True)]
+    return [
+        a.time_to(least) / b.time_to(least) for a, b, least in zip(pool, drawn, common, strict=True)
+    ]
 
 
 def main() -> None:
@@ -96,17 +95,11 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         for name, found in runs.items()
     }
     pool = next(iter(runs))
-    finals = [float(run.accuracy[-1]) for run in runs[pool]]
-    rows, until = [], []
+    rows = []
     for name, found in runs.items():
         cells = [[at(run, count) for run in found] for count in COUNTS]
         accuracies = [spread([accuracy for accuracy, _ in cell]) for cell in cells]
-        rows.append([name, *accuracies, f"{np.mean([s for _, s in cells[-1]]):.1f}"])
-        pairs = list(zip(found, finals, strict=True))
-        crossings = [
-            [crossing(*pair) for pair in pairs] for crossing in (Run.time_to, reached_for_good)
-        ]
-        until.append([name, *map(_mean_seconds, crossings)])
+        rows.append([name, *accuracies, spread([seconds for _, seconds in cells[-1]], 1)])
     keep_runs(options.out, "moved_filters", kept)
     write_page(
         options.out,
@@ -115,7 +108,10 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         last_seed=options.seeds - 1,
         pool=POOL,
         results=table(["method", *map(str, COUNTS), "seconds"], rows),
-        until=table(["method", "first", "for good"], until),
+        screened=SCREENED,
+        kept=KEPT,
+        entering=ENTERING,
+        ratios=spread(ratios(runs[pool], runs[f"{SCREENED} draws, screened"]), 1),
         tried=table(["method", *(f"λ = {a:g}" for a in ALPHAS)], tried),
     )
 

@@ -9,6 +9,10 @@ from typing import NamedTuple
 
 __all__ = ["Block", "Box", "Character", "Line", "Page", "Word", "around"]
 
+# Of fields in unseen fonts whose characters are all certain, one in a hundred is wrong: where
+# characters touch, or a mark is lost in blur.
+_CUT_RIGHT = 0.99
+
 
 class Box(NamedTuple):
     """A rectangle of whole pixels: columns left to right − 1, rows top to bottom − 1.
@@ -110,8 +114,8 @@ class Line:
 
     @property
     def confidence(self) -> float:
-        """Product of the characters' confidences: that all are right."""
-        return math.prod(c.confidence for word in self.words for c in word.characters)
+        """That all characters are right: their product, and that the line was cut right."""
+        return _CUT_RIGHT * math.prod(c.confidence for word in self.words for c in word.characters)
 
 
 @dataclass(frozen=True)

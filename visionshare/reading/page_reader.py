@@ -29,6 +29,9 @@ _MIN_TURN = 0.2
 _SURELY_UPRIGHT = 0.95
 _ENOUGH = 4
 _CLEARLY_BETTER = 0.03
+# And of a field that may be upside down, with letters and with digits alone.
+_OF_LETTERS = 0.12
+_OF_DIGITS = 0.35
 _SHORT_LINES = 0.3
 # Below this mean confidence a field may be blurred.
 _SHARP = 0.95
@@ -155,7 +158,10 @@ class PageReader:
                 turned = self._upright(np.rot90(page, turn), max_pieces)
                 # Many digits are digits upside down, too.
                 is_field = len(best.characters) < _PROSE
-                least = _CLEARLY_BETTER * (4 if turn == 2 and is_field else 1)
+                least = _CLEARLY_BETTER
+                if turn == 2 and is_field:
+                    letters = any(c.text.isalpha() for c in turned.characters)
+                    least = _OF_LETTERS if letters else _OF_DIGITS
                 better = _uprightness(turned) > _uprightness(best) + least
                 if better and len(turned.characters) >= _ENOUGH:
                     best = turned

@@ -30,6 +30,8 @@ _MIN_WIDTH = 0.08
 # A character of this probability, and of no more than this width, is left alone.
 _CERTAIN = 0.95
 _USUAL_WIDTH = 1.15
+# In heights: two characters are wider together. The 4 of a display is 0.6 wide.
+_MIN_SPLIT = 0.62
 
 
 class Recognition(NamedTuple):
@@ -110,7 +112,7 @@ def split_touching(
     for i, piece in enumerate(pieces):
         is_wide = piece.box.width > _USUAL_WIDTH * height
         is_certain = recognized.probability[i] >= _CERTAIN
-        if (is_certain and not is_wide) or piece.box.width < 0.5 * height:
+        if (is_certain and not is_wide) or piece.box.width < _MIN_SPLIT * height:
             continue
         cuts = cut_columns(piece.mask)
         if cuts:

@@ -1,7 +1,9 @@
-"""Values of rendered dials and clock hands: ours beside HOG + ridge, and a small network.
+"""Values of rendered dials, clock hands and rolling digits: ours beside HOG + ridge, a network.
 
 `python -m benchmarks.values --n 2000` prints mean absolute errors; `--write FOLDER` writes the
-pictures and a table for `visionshare train FOLDER/values.csv --target value`.
+pictures and tables: `visionshare train FOLDER/dial/values.csv --target value`. Rolling digits are
+also written as classes: `classes.csv` has the nearest digit, `between.csv` has "between" where a
+digit stands more than a quarter of the way to the next.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
+
+from visionshare.datasets.fonts import matplotlib_fonts, usable_fonts
 
 # What a needle shows: degrees, counterclockwise from the right, at the first and the last value.
 _SCALE = (225.0, -45.0)
 _DRAWN = 4
-KINDS = {"dial": None, "hand": 360.0}
+KINDS = {"dial": None, "hand": 360.0, "wheel": 10.0}
+# Seeds from here on draw with other fonts, and test.
+_TESTS = 10_000
+_BETWEEN = 0.25
 
 
 def draw(rng: np.random.Generator, kind: str, side: int) -> tuple[np.ndarray, float]:
@@ -50,10 +57,46 @@ def draw(rng: np.random.Generator, kind: str, side: int) -> tuple[np.ndarray, fl
     return np.clip(small + noise, 0, 255).astype(np.uint8), float(value)
 
 
+def draw_wheel(rng: np.random.Generator, side: int, tests: bool) -> tuple[np.ndarray, float]:
+    """Return a window on a wheel of digits that stands between two of them, and its position."""
+    # 1) the digits around the position, in one of the fonts that train or test
+    fonts = usable_fonts(matplotlib_fonts(), "0123456789")
+    families = sorted({font.family for font in fonts})[int(tests) :: 2]
+    family = families[int(rng.integers(len(families)))]
+    font = next(font for font in fonts if font.family == family)
+    value = rng.uniform(0, 10)
+    large = side * _DRAWN
+    size = large * rng.uniform(0.6, 0.8)
+    pitch = size * rng.uniform(1.0, 1.3)
+    face = ImageFont.truetype(str(font.path), round(size))
+    paper, ink = rng.uniform(0, 90), rng.uniform(150, 250)
+    if rng.random() < 0.5:
+        paper, ink = ink, paper
+    image = Image.new("L", (large, large), round(paper))
+    pen = ImageDraw.Draw(image)
+    middle = large / 2 + rng.uniform(-0.04, 0.04, 2) * large
+    for step in (-1, 0, 1, 2):
+        place = middle[0], middle[1] + (int(value) + step - value) * pitch
+        pen.text(place, str((int(value) + step) % 10), fill=round(ink), font=face, anchor="mm")
+    # 2) light from a side, a reflection, the blur and noise of a camera
+    image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0, 1.2) * _DRAWN))
+    small = np.asarray(image.resize((side, side), Image.Resampling.BOX), np.float64)
+    rows, cols = np.mgrid[:side, :side] / side
+    light = 1 + rng.uniform(-0.4, 0.4) * (rows - 0.5) + rng.uniform(-0.4, 0.4) * (cols - 0.5)
+    away = (rows - rng.uniform()) ** 2 + (cols - rng.uniform()) ** 2
+    small = small * light + rng.uniform(0, 80) * np.exp(-away / 0.02)
+    noise = rng.normal(0, rng.uniform(2, 10), small.shape)
+    return np.clip(small + noise, 0, 255).astype(np.uint8), float(value)
+
+
 def rendered(n: int, kind: str, seed: int, side: int = 32) -> tuple[np.ndarray, np.ndarray]:
     """Return pictures (n, side, side) and their values."""
     rng = np.random.default_rng(seed)
-    pictures, values = zip(*(draw(rng, kind, side) for _ in range(n)), strict=True)
+    tests = seed >= _TESTS
+    drawn = (
+        draw_wheel(rng, side, tests) if kind == "wheel" else draw(rng, kind, side) for _ in range(n)
+    )
+    pictures, values = zip(*drawn, strict=True)
     return np.stack(pictures), np.array(values)
 
 
@@ -152,10 +195,11 @@ def main() -> None:
     options = parser.parse_args()
     for kind in options.kinds:
         if options.write:
-            write(options.write / kind, *rendered(options.n, kind, 0))
+            for name, seed in (("", 0), ("-test", _TESTS)):
+                write(options.write / (kind + name), kind, *rendered(options.n, kind, seed))
             continue
         period = KINDS[kind]
-        T, truth = rendered(2000, kind, 10_000)
+        T, truth = rendered(2000, kind, _TESTS)
         for seed in range(options.seeds):
             X, y = rendered(options.n, kind, seed)
             for name in options.methods:
@@ -171,15 +215,21 @@ def main() -> None:
                 sys.stdout.flush()
 
 
-def write(folder: Path, pictures: np.ndarray, values: np.ndarray) -> None:
-    """Write pictures, and their values as a table."""
+def write(folder: Path, kind: str, pictures: np.ndarray, values: np.ndarray) -> None:
+    """Write pictures, their values as a table, and those of wheels as classes too."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "values.csv", "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["path", "value"])
-        for i, (picture, value) in enumerate(zip(pictures, values, strict=True)):
-            Image.fromarray(picture).save(folder / f"{i:05}.png")
-            table.writerow([f"{i:05}.png", f"{value:.3f}"])
+    names = [f"{i:05}.png" for i in range(len(pictures))]
+    for name, picture in zip(names, pictures, strict=True):
+        Image.fromarray(picture).save(folder / name)
+    tables = {"values": ["value", *(f"{value:.3f}" for value in values)]}
+    if kind == "wheel":
+        digits = [str(round(value) % 10) for value in values]
+        is_between = np.abs(values - np.round(values)) > _BETWEEN
+        mixed = ["between" if b else d for d, b in zip(digits, is_between, strict=True)]
+        tables |= {"classes": ["label", *digits], "between": ["label", *mixed]}
+    for title, column in tables.items():
+        with open(folder / f"{title}.csv", "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(zip(["path", *names], column, strict=True))
 
 
 if __name__ == "__main__":

@@ -279,17 +279,6 @@ def main() -> None:
             write(options, task, measured, chosen)
 
 
-def others(measured: Measured) -> str:
-    """Return what the few features are compared with."""
-    there = {name for name, _ in measured}
-    known = {
-        "SVC": "a support vector machine with a Gaussian kernel",
-        "CSI": "ridge regression on a decomposition that heeds the labels (CSI)",
-        "infinite kernels": "infinite kernel learning",
-    }
-    return ", ".join(words for name, words in known.items() if name in there)
-
-
 def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]]) -> None:
     """Write page and picture of the splits that are complete."""
     name = f"support_vectors-{options.set}"
@@ -327,8 +316,7 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         pairs=PAIRS,
         jobs=options.jobs,
         commits=", ".join(dict.fromkeys(row[-1] for row in chosen)),
-        others=others(measured),
-        peers=f"CSI: rank {RANK}. " if any(name == "CSI" for name, _ in measured) else "",
+        rank=RANK,
         accuracies=table(header, rows),
     )
 

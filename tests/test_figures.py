@@ -29,6 +29,7 @@ def _record(name):
 def test_the_page_of_many_images_has_the_figures_of_records_and_model():
     page = growth.PAGE.read_text(encoding="utf-8")
     assert growth.with_block(page) == page
+    assert growth.with_block("a\n<!-- figures --><!-- end -->\nb").endswith("<!-- end -->\nb")
     assert growth.block().count("model: recipe") == len(growth.MODELED)
     # More pictures on as many workers take longer.
     assert growth.modeled(10**7, 100).seconds > growth.modeled(10**6, 100).seconds

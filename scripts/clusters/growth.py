@@ -155,8 +155,8 @@ def draw(path: Path = PICTURE) -> None:
 
 def with_block(page: str) -> str:
     """Return the page with the figures of today between its two marks."""
-    before, _, rest = page.partition("<!-- figures -->\n")
-    _, _, after = rest.partition("\n<!-- end -->")
+    before, _, rest = page.partition("<!-- figures -->")
+    _, _, after = rest.partition("<!-- end -->")
     return f"{before}<!-- figures -->\n{block()}\n<!-- end -->{after}"
 
 

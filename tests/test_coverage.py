@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from scripts.reproduce.ranks import coverage, ranks
+from scripts.reproduce.coverage import coverage, ranks
 
 
 def _naive(scores, y):

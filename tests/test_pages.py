@@ -398,7 +398,7 @@ def test_one_command_makes_every_page_of_the_papers():
 
 
 def test_a_run_of_all_pages_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
-    pages = all_pages.Page("ranks", 0, reads_data=False), all_pages.Page("no_script", 0)
+    pages = all_pages.Page("uci", 0, reads_data=False), all_pages.Page("no_script", 0)
     monkeypatch.setattr(all_pages, "PAGES", pages)
     monkeypatch.setattr("sys.argv", ["all", "--data", "data", "--quick", "--out", str(tmp_path)])
     with pytest.raises(SystemExit, match="failed"):
@@ -408,7 +408,7 @@ def test_a_run_of_all_pages_goes_on_where_it_was_stopped(tmp_path, monkeypatch, 
     capsys.readouterr()
     with pytest.raises(SystemExit, match="failed"):
         all_pages.main()
-    assert not capsys.readouterr().out.startswith("ranks")
+    assert not capsys.readouterr().out.startswith("uci")
 
 
 def test_the_smooth_norm_of_boosting_has_its_proximal_operator():

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.coverage import products
-from scripts.reproduce.ranks import coverage
+from scripts.reproduce.coverage import coverage, products
 from scripts.reproduce.results import plain, pyplot, render, table
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier

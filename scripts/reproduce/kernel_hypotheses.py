@@ -29,7 +29,7 @@ from scripts.reproduce.boosting_curves import (
     landsat_race,
     mnist_race,
 )
-from scripts.reproduce.ranks import coverage
+from scripts.reproduce.coverage import coverage
 from scripts.reproduce.results import (
     arguments,
     commit,

@@ -7,13 +7,12 @@ The run is a folder of `visionshare train` on MNIST with a pool of patches:
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import RESULTS, pyplot
+from scripts.reproduce.results import arguments, pyplot
 from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import InputError
@@ -110,11 +109,8 @@ def _show(axis: Any, tile: Tile) -> None:
 
 def main() -> None:
     """Draw the figures of a run."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
+    parser = arguments(__doc__)
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the pictures")
     options = parser.parse_args()
     classifier = CompactClassifier.load(options.run / "classifier.safetensors")
     if not classifier.path or any(step.test_error is None for step in classifier.path):

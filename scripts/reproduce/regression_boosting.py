@@ -33,7 +33,7 @@ from scripts.reproduce.results import (
     write_page,
 )
 from scripts.reproduce.uci import load
-from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegressor
+from visionshare import Pixels, StructuralBoostingRegressor
 from visionshare.columns import ArrayColumns
 from visionshare.generators.monomials import ProductColumns
 from visionshare.machine.resources import thread_limit
@@ -45,7 +45,6 @@ TESTING = {"housing": 152, "ailerons": 3000}
 FOLDS, EPS, ENTRIES = 2, 0.1, 1000
 # Of the booster with ℓ1: rounds at most, and candidates that enter in each.
 MOST_ROUNDS, ENTERING = 100, 10
-GREEDY_ROUNDS = 300
 # Rounds of the sequential booster; the paper made 1000 and more.
 ROUNDS = {"housing": 1000, "ailerons": 300}
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -54,17 +53,15 @@ PRICES = (1.5, 2.0, 3.0, 5.0)
 SQUARES = (1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 # λ of the smooth ℓ1 norm, and its rounds; the paper made 3000.
 SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0), 150
-BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 3e4, 1e5, 3e5)
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35
-CLASSICAL, SMOOTH, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
+CLASSICAL, SMOOTH, OURS, SPARSE, LASSO, SQUARED = (
     "AdaBoost, sequential, no penalty",
     "boosting, smooth ℓ1, sequential",
     "boosting, ℓ1, totally corrective",
     f"the same, with at most {FEW} features",
     "lasso, inputs alone",
     "ε-insensitive, λ/2‖w‖², inputs alone",
-    "forward greedy in an ℓ1 ball, inputs alone",
 )
 
 
@@ -232,16 +229,6 @@ def squared(data: Split, alpha: float) -> Outcome:
     return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
 
 
-def greedy(data: Split, bound: float) -> Outcome:
-    """Return forward greedy selection in an ℓ1 ball, on the inputs."""
-    begun = time.perf_counter()
-    model = ForwardGreedyRegressor(bound, eps=EPS, rounds=GREEDY_ROUNDS).fit(data.X, data.y)
-    seconds = time.perf_counter() - begun
-    errors = np.array([error(model.predict(data.X_test), data.y_test)])
-    ended = "rounds" if model.n_iter_ >= GREEDY_ROUNDS else "optimal"
-    return Outcome(errors, len(model.support_), seconds, "", ended)
-
-
 class Tried(NamedTuple):
     """A setting, and its mean error in cross-validation over training rows."""
 
@@ -343,7 +330,6 @@ MACHINES: dict[str, Callable[[Split, int], Outcome]] = {
     CLASSICAL: sequential,
     LASSO: lambda data, _: lasso(data),
     SQUARED: lambda data, _: chosen(squared, SQUARES, data),
-    GREEDY: lambda data, _: chosen(greedy, BALLS, data),
 }
 
 
@@ -360,7 +346,7 @@ def draw(measured: Measured, path: Path) -> None:
             label = f"{OURS}, each split until it ends" if split == 0 else None
             rounds = np.arange(len(outcome.errors))
             axis.plot(rounds, outcome.errors, "C1", lw=1, marker="*", markevery=[-1], label=label)
-        for color, machine in (("C2", LASSO), ("C3", SQUARED), ("C4", GREEDY)):
+        for color, machine in (("C2", LASSO), ("C3", SQUARED)):
             level = np.mean([o.errors[-1] for o in measured[name, machine]])
             axis.axhline(level, color=color, ls="--", lw=1, label=machine)
         axis.set(title=name, xlabel="rounds", ylabel="test error, standard deviations", ylim=(0, 1))
@@ -422,7 +408,6 @@ def write(options: Any, measured: Measured) -> None:
         most_rounds=MOST_ROUNDS,
         entering=ENTERING,
         squares=listed(SQUARES),
-        balls=listed(BALLS),
         eps=f"{EPS:g}",
         rounds_housing=ROUNDS["housing"],
         rounds_ailerons=ROUNDS["ailerons"],

@@ -18,8 +18,6 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
-__all__ = ["LowRank", "SumOfKernels", "infinite_kernels", "side_information"]
-
 # Columns that are computed ahead to judge pivots, and what the labels count beside the kernel.
 AHEAD, SIDE = 10, 0.99
 

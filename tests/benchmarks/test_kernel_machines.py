@@ -40,8 +40,3 @@ def test_infinite_kernels_find_the_width_that_one_kernel_lacks(rings):
     model = infinite_kernels(X[:90], signs[:90], 10.0, (1e-9, 100.0))
     assert model.shares.sum() == pytest.approx(1, abs=0.01)
     assert np.mean(np.sign(model.scores(X[90:])) == signs[90:]) >= 0.9
-    assert np.array_equal(np.sign(model.scores(X)), model.machine.predict(gaussian_sum(model, X)))
-
-
-def gaussian_sum(model, X):
-    return sum(s * gaussian(X, model.X, g) for g, s in zip(model.gammas, model.shares, strict=True))

@@ -23,8 +23,8 @@ from visionshare.generators.layers.templates.intrinsics import (
 
 # Sums that are in registers at once, of whole vectors.
 _SUMS = POSITIONS * WIDEST
-# Floats that vectors may write behind the last sum.
-_SPARE = 128
+# The most lanes of vectors at once.
+_MOST = 128
 
 
 class Tables(NamedTuple):
@@ -87,12 +87,12 @@ class Scratch(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def scratch_of(cols: int, wide: int) -> Scratch:
+def scratch_of(cols: int, wide: int, with_columns: bool) -> Scratch:
     """Return the buffers for ``wide`` images, or templates, side by side."""
     return Scratch(
         np.empty(cols * wide, np.float32),
         np.empty(wide, np.float32),
-        np.empty(wide, np.int32),
+        np.empty(wide if with_columns else 0, np.int32),
         np.empty(wide, np.float32),
     )
 
@@ -151,7 +151,7 @@ def copy_strips(
 @njit(cache=True, nogil=True)
 def _lanes(left: int, n: int) -> int:
     """Return how many of the sums that are left are computed at once for ``n`` templates."""
-    width = _SPARE
+    width = _MOST
     while width * n > _SUMS or (width > LANES and width > left):
         width //= 2
     return width
@@ -231,14 +231,16 @@ def _raise_to_rows(values: np.ndarray, length: int, weights: np.ndarray, peak: n
 
 @njit(cache=True, nogil=True)
 def _highest(peak: np.ndarray, col_mask: np.ndarray, best: np.ndarray, column: np.ndarray) -> None:
-    """Write the maximum over columns of peak × mask, and the first column that has it."""
+    """Write the maximum over columns of peak × mask; the first column that has it, if asked."""
     wide = best.shape[0]
-    for i in range(wide):
-        best[i] = np.float32(0)
-        column[i] = -1
+    best[:] = np.float32(0)
+    column[:] = -1
     for x in range(col_mask.shape[0]):
         values = peak[x * wide : (x + 1) * wide]
         weight = col_mask[x]
+        if column.shape[0] == 0:
+            _raise_to(values, weight, best)
+            continue
         for i in range(wide):
             v = values[i] * weight
             above = v > best[i]
@@ -349,16 +351,16 @@ def _evaluate_block(
     cols = masks.cols.shape[1]
     height = rows + q - 1
     margins = margin(images.shape[1], rows, q), margin(images.shape[2], cols, q)
-    pixels = np.zeros(strips[:, 1].sum() * height * channels * wide + _SPARE, np.float32)
+    pixels = np.zeros(strips[:, 1].sum() * height * channels * wide + LANES, np.float32)
     copy_strips(images, strips, margins, height, wide, pixels)
     most = 0
     for g in range(groups.shape[0]):
         columns = groups[g, 4] if wide > 1 else strips[groups[g, 0], 1]
         n = min(POSITIONS, groups[g, 6] - groups[g, 5])
-        most = max(most, n * (groups[g, 2] * columns * wide + _SPARE))
+        most = max(most, n * (groups[g, 2] * columns * wide + LANES))
     responses = np.empty(most, np.float32)
     starts = np.arange(taps.shape[0]) * (channels * q * q)
-    scratch = scratch_of(cols, wide)
+    scratch = scratch_of(cols, wide, maxima.size > 0)
     for g in range(groups.shape[0]):
         strip = groups[g, 0]
         y0 = groups[g, 1]
@@ -374,7 +376,7 @@ def _evaluate_block(
         else:
             line = width
             run = Run(1, (n_rows - 1) * width + n_cols)
-        size = run.n * run.length + _SPARE
+        size = run.n * run.length + LANES
         # Templates of one window are computed together.
         begin = groups[g, 5]
         while begin < groups[g, 6]:

@@ -106,7 +106,7 @@ def pool_columns(
     ranges = np.empty((rows, 2), np.int64)
     starts = np.arange(height * width)
     responses = np.empty(rows * cols * lanes, np.float32)
-    scratch = scratch_of(cols, lanes)
+    scratch = scratch_of(cols, lanes, False)
     nowhere = np.empty((0, 0), np.int32)
     n = images.shape[0]
     tile = np.empty((n, n_blocks, features.shape[0], lanes), np.float32)

@@ -223,7 +223,8 @@ class PatchTemplates(FeatureFamily):
             return self._kept_plan.columns(raster, n_jobs, dtype)
         ids = check_features(features, self.n_features_)
         n_templates = len(np.unique(self.layout_[ids, 0]))
-        if self._whole_pool and len(np.unique(ids)) == len(ids) >= _MANY * n_templates:
+        many = 0 < len(np.unique(ids)) == len(ids) >= _MANY * n_templates
+        if self._whole_pool and many:
             return pool_columns(self, raster, ids, n_jobs, dtype)
         return self.take(ids)._kept_plan.columns(raster, n_jobs, dtype)
 

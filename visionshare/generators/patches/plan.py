@@ -184,7 +184,7 @@ class Plan:
         )
         by_window = np.argsort(first)
         first = first[by_window]
-        end = np.append(first[1:], len(used))
+        end = np.append(first, len(used))[1:]
         groups = np.column_stack([groups[by_window], first, end])
         tables = Tables(strips, groups, members, features)
         self.tables = tables.packed()

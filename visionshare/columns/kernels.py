@@ -9,51 +9,33 @@ tiles, or columns, from ``first`` to ``last``; public functions divide them amon
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import njit
 
 from visionshare.machine.resources import run_kernel
 
 _COLUMNS = 32
 _ROWS = 1024
 # A half's exponent is 112 less than a single's: moving the bits scales by 2^-112, exactly.
-_HALF_UNIT = 2.0**112
+_HALF_SCALE = np.float32(2.0**112)
 # Expanded halves lie below 2^-96. A residual is brought below 2^96 before it meets them: products
 # are then below 1 and far above 2^-126, where float32 loses bits and some processors need fifty
 # times as long.
 _RESIDUAL_EXPONENT = 96
 
 
-def _fill(values: np.ndarray, tile: np.ndarray) -> None:
-    """Write values into a tile; those of float16 as float32 that are 2^112 times too small."""
-
-
-@overload(_fill)
-def _fill_of(values: np.ndarray, tile: np.ndarray) -> Callable[..., None]:
-    """Return the implementation for a type of buffer; it is compiled into its callers."""
-    if values.dtype != types.uint16:
-        return _copy
-    return _expand
-
-
-def _copy(values: np.ndarray, tile: np.ndarray) -> None:
-    tile[: values.shape[0]] = values
-
-
-def _expand(values: np.ndarray, tile: np.ndarray) -> None:
-    bits = tile.view(np.uint32)
-    for i in range(values.shape[0]):
-        h = np.uint32(values[i])
+@njit(cache=True, nogil=True)
+def _expand(half: np.ndarray, bits: np.ndarray) -> None:
+    """Write float16 bits as the bits of float32 values that are 2^112 times too small."""
+    for i in range(half.shape[0]):
+        h = np.uint32(half[i])
         bits[i] = ((h & np.uint32(0x8000)) << np.uint32(16)) | (
             (h & np.uint32(0x7FFF)) << np.uint32(13)
         )
 
 
 @njit(cache=True, nogil=True)
-def _correlate(
+def _correlate_half(
     first: int,
     last: int,
     buffer: np.ndarray,
@@ -64,7 +46,8 @@ def _correlate(
 ) -> None:
     n, (m, k) = offsets.shape[0], R.shape
     for block in range(first, last):
-        tile = np.zeros((_COLUMNS, _ROWS), R.dtype)
+        bits = np.zeros((_COLUMNS, _ROWS), np.uint32)
+        tile = bits.view(np.float32)
         total = np.zeros((_COLUMNS, k), np.float64)
         lowest = block * _COLUMNS
         count = min(_COLUMNS, n - lowest)
@@ -72,7 +55,7 @@ def _correlate(
             size = min(_ROWS, m - row)
             for j in range(count):
                 start = offsets[lowest + j] + row
-                _fill(buffer[start : start + size], tile[j])
+                _expand(buffer[start : start + size], bits[j])
             if size == _ROWS:
                 total += np.dot(tile, R[row : row + _ROWS])
             else:
@@ -80,6 +63,30 @@ def _correlate(
         for j in range(count):
             for q in range(k):
                 G[lowest + j, q] = total[j, q] * units[q]
+
+
+@njit(cache=True, nogil=True)
+def _correlate_full(
+    first: int, last: int, buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, G: np.ndarray
+) -> None:
+    n, (m, k) = offsets.shape[0], R.shape
+    for block in range(first, last):
+        tile = np.zeros((_COLUMNS, _ROWS), buffer.dtype)
+        total = np.zeros((_COLUMNS, k), np.float64)
+        lowest = block * _COLUMNS
+        count = min(_COLUMNS, n - lowest)
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            for j in range(count):
+                start = offsets[lowest + j] + row
+                tile[j, :size] = buffer[start : start + size]
+            if size == _ROWS:
+                total += np.dot(tile, R[row : row + _ROWS])
+            else:
+                total += np.dot(np.ascontiguousarray(tile[:, :size]), R[row:])
+        for j in range(count):
+            for q in range(k):
+                G[lowest + j, q] = total[j, q]
 
 
 def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
@@ -90,20 +97,19 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     n_tiles = -(-len(offsets) // _COLUMNS)
     G = np.empty((len(offsets), R.shape[1]), np.float64)
     if buffer.dtype == np.float64:
-        R = np.ascontiguousarray(R, np.float64)
-        run_kernel(_correlate, n_tiles, buffer, offsets, R, np.ones(R.shape[1]), G)
+        run_kernel(
+            _correlate_full, n_tiles, buffer, offsets, np.ascontiguousarray(R, np.float64), G
+        )
         return G
     half = buffer.dtype == np.uint16
     exponents = _exponents(R, _RESIDUAL_EXPONENT if half else 0)
     raised = np.ascontiguousarray(np.ldexp(R, exponents), np.float32)
-    units = np.ldexp(_unit(buffer), -exponents)
-    run_kernel(_correlate, n_tiles, buffer, offsets, raised, units, G)
-    return G
-
-
-def _unit(buffer: np.ndarray) -> float:
-    """Return what the values that :func:`_fill` writes are to be multiplied by."""
-    return _HALF_UNIT if buffer.dtype == np.uint16 else 1.0
+    if half:
+        units = np.ldexp(1.0, 112 - exponents)
+        run_kernel(_correlate_half, n_tiles, buffer, offsets, raised, units, G)
+        return G
+    run_kernel(_correlate_full, n_tiles, buffer, offsets, raised, G)
+    return np.ldexp(G, -exponents)
 
 
 def _exponents(R: np.ndarray, below: int) -> np.ndarray:
@@ -117,20 +123,36 @@ def _exponents(R: np.ndarray, below: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _gather(
-    first: int, last: int, buffer: np.ndarray, offsets: np.ndarray, unit: float, out: np.ndarray
+def _gather_half(
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    out: np.ndarray,
+    bits: np.ndarray,
 ) -> None:
     m = out.shape[1]
     for j in range(first, last):
-        _fill(buffer[offsets[j] : offsets[j] + m], out[j])
-        if unit != 1:
-            for i in range(m):
-                out[j, i] *= unit
+        _expand(buffer[offsets[j] : offsets[j] + m], bits[j])
+        for i in range(m):
+            out[j, i] *= _HALF_SCALE
+
+
+@njit(cache=True, nogil=True)
+def _gather_full(
+    first: int, last: int, buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray
+) -> None:
+    m = out.shape[1]
+    for j in range(first, last):
+        out[j] = buffer[offsets[j] : offsets[j] + m]
 
 
 def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
     """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64)."""
-    run_kernel(_gather, len(out), buffer, offsets, out.dtype.type(_unit(buffer)), out)
+    if buffer.dtype == np.uint16:
+        run_kernel(_gather_half, len(out), buffer, offsets, out, out.view(np.uint32))
+    else:
+        run_kernel(_gather_full, len(out), buffer, offsets, out)
 
 
 @njit(cache=True, nogil=True)
@@ -158,24 +180,40 @@ def pick(
 
 
 @njit(cache=True, nogil=True)
-def _moments(
+def _moments_half(
     first: int,
     last: int,
     buffer: np.ndarray,
     offsets: np.ndarray,
     omega: np.ndarray,
-    unit: float,
-    tile: np.ndarray,
     out: np.ndarray,
 ) -> None:
     m = omega.shape[0]
     for j in range(first, last):
-        values = np.empty_like(tile)
+        bits = np.zeros(_ROWS, np.uint32)
+        values = bits.view(np.float32)
         for row in range(0, m, _ROWS):
             size = min(_ROWS, m - row)
             start = offsets[j] + row
-            _fill(buffer[start : start + size], values)
-            _add_moments(values, omega[row : row + size], unit, out[j])
+            _expand(buffer[start : start + size], bits)
+            _add_moments(values, omega[row : row + size], 2.0**112, out[j])
+
+
+@njit(cache=True, nogil=True)
+def _moments_full(
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    omega: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    m = omega.shape[0]
+    for j in range(first, last):
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            start = offsets[j] + row
+            _add_moments(buffer[start : start + size], omega[row : row + size], 1.0, out[j])
 
 
 @njit(cache=True, nogil=True)
@@ -198,9 +236,9 @@ def _add_moments(values: np.ndarray, omega: np.ndarray, unit: float, out: np.nda
 def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
     """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64."""
     omega = np.ascontiguousarray(omega, np.float64)
-    tile = np.empty(_ROWS, np.float64 if buffer.dtype == np.float64 else np.float32)
+    kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
     out = np.zeros((len(offsets), 3), np.float64)
-    run_kernel(_moments, len(offsets), buffer, offsets, omega, _unit(buffer), tile, out)
+    run_kernel(kernel, len(offsets), buffer, offsets, omega, out)
     return out
 
 

@@ -35,7 +35,7 @@ C = "µs of one image in C"
 TRAINING = "seconds of training"
 COSTS = (FLASH, MACS, PYTHON, C, TRAINING)
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
-_PEERS_OF_CORES = ("emlearn", "LeNet", "separable CNN")
+_PEERS_OF_CORES = ("emlearn", "LeNet", "separable CNN", "BitNetMCU", "TinyMaix")
 _COMPARISONS = {
     "mnist": ("peers-deformed", "peers-more", "peers-gates"),
     "fashion-mnist": ("peers-fashion-deformed",),
@@ -83,9 +83,8 @@ def _of_cores(data_set: str, results: Path) -> Iterator[Point]:
         if known is None or _flash(row) < _flash(known):
             smallest[row["name"]] = row
     for name, row in smallest.items():
-        costs = {FLASH: _flash(row), TRAINING: row["seconds"]}
-        if row["macs"]:
-            costs[MACS] = row["macs"]
+        known = {FLASH: _flash(row), TRAINING: row["seconds"], MACS: row["macs"]}
+        costs = {cost: value for cost, value in known.items() if value}
         kind = MEASURED if name.startswith(_PEERS_OF_CORES) else OURS
         yield Point(name, kind, mean(row["errors"]), costs, f"edge/{data_set}.json")
 

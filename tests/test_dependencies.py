@@ -38,6 +38,7 @@ def _declared():
         *extras["edge"],
         *extras["heic"],
         *extras["pdf"],
+        *extras["tflite"],
         "onnxruntime",
     ]
     return {re.match(r"[\w-]+", line)[0].lower() for line in lines}

@@ -223,7 +223,7 @@ def test_the_command_writes_and_checks_it(tmp_path, capsys):
     of_vectors.save(tmp_path / "vectors.safetensors")
     refused = ["export", str(tmp_path / "vectors.safetensors"), "--preparation", "--out", str(out)]
     assert main(refused) == 2
-    assert "gray images" in capsys.readouterr().err
+    assert "gray or RGB images" in capsys.readouterr().err
 
 
 def test_preprocessing_of_floats_is_done_in_whole_numbers():

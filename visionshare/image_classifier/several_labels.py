@@ -27,7 +27,7 @@ def label_names(y: Any) -> np.ndarray | None:
         raise InputError("y", "sets of labels", _TABLE)
     if isinstance(first, (list, tuple)) and len({len(row) for row in y}) > 1:
         raise InputError("y", "lists of labels", _TABLE)
-    shape = y.shape if hasattr(y, "shape") else np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return np.arange(shape[1]) if len(shape) == 2 and shape[1] > 1 else None
 
 

@@ -28,8 +28,8 @@ class TfliteProgram:
 
     Examples
     --------
-    >>> from visionshare import bundled_classifier
-    >>> tflite_program(bundled_classifier("mnist-4k")).content[4:8]  # doctest: +SKIP
+    >>> from visionshare import load
+    >>> tflite_program(load("mnist-4k")).content[4:8]  # doctest: +SKIP
     b'TFL3'
     """
 
@@ -66,8 +66,8 @@ def tflite_program(
 
     Examples
     --------
-    >>> from visionshare import bundled_classifier
-    >>> tflite_program(bundled_classifier("mnist-4k")).pixel  # doctest: +SKIP
+    >>> from visionshare import load
+    >>> tflite_program(load("mnist-4k")).pixel  # doctest: +SKIP
     'uint8'
     """
     from visionshare import __version__
@@ -118,8 +118,8 @@ def run_tflite(program: TfliteProgram, images: np.ndarray) -> tuple[np.ndarray, 
 
     Examples
     --------
-    >>> from visionshare import bundled_classifier
-    >>> program = tflite_program(bundled_classifier("mnist-4k"))  # doctest: +SKIP
+    >>> from visionshare import load
+    >>> program = tflite_program(load("mnist-4k"))  # doctest: +SKIP
     >>> run_tflite(program, np.zeros((2, 28, 28), np.uint8))[1].shape  # doctest: +SKIP
     (2, 10)
     """

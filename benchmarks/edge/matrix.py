@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import table, write_page
+from scripts.reproduce.results import keep_runs, table, write_page
 from visionshare import load
 from visionshare.classifier import CompactClassifier
 from visionshare.cli.forms import sample_images
@@ -177,6 +177,7 @@ def main() -> None:
         + ["–" if value is None else f"{value:,}" for value in row[3:]]
         for row in rows
     ]
+    keep_runs(options.out, "edge-matrix", rows)
     write_page(
         options.out,
         "edge-matrix",

@@ -320,6 +320,7 @@ def test_a_run_of_mnist_steps_that_the_page_has_is_not_run_again(tmp_path):
     assert mnist_steps.figures(printed, 1, options) is None
 
 
+@pytest.mark.exhaustive
 def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search(tmp_path):
     digits = ["data.limit=200", "learner.rounds=3", "features.parameters.n_templates=20"]
     whole = load_recipe("digits", [*digits, "fine_tuning.epochs=1", "fine_tuning.rate=1e-3"])

@@ -5,7 +5,7 @@ stopped goes on, a benchmark that is there is not run again, and the page is wri
 
     python -m scripts.reproduce.reliability --runs FOLDER
     python -m scripts.reproduce.reliability --runs FOLDER --share 0.1     # a tenth of the tries
-    python -m scripts.reproduce.reliability --runs FOLDER --service       # the counts stay
+    python -m scripts.reproduce.reliability --runs FOLDER --only service  # the counts stay
 """
 
 from __future__ import annotations
@@ -180,24 +180,28 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("out/reliability"), help="their folder")
     parser.add_argument("--share", type=float, default=1.0, help="part of the tries (default 1)")
     parser.add_argument("--quick", action="store_true", help="a few tries, to see it run")
-    parser.add_argument("--service", action="store_true", help="the service alone, anew")
+    parser.add_argument("--only", nargs="+", choices=[*TRIES, "service"], default=[],
+                        help="these anew; the rest of the page stays")  # fmt: skip
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    if options.service:
-        stored = kept_runs(options.out, "reliability")["attacks"]
-        results = {kind: Result.from_values(values) for kind, values in stored.items()}
-    else:
-        results = {}
-        for kind, (_, tries) in TRIES.items():
-            n_tries = 2 if options.quick else max(round(options.share * tries), 1)
-            results[kind] = campaign(kind, n_tries, options.runs)
+    stored = kept_runs(options.out, "reliability") if options.only else None
+    results = {}
+    for kind, (_, tries) in TRIES.items():
+        if stored is not None and kind not in options.only:
+            results[kind] = Result.from_values(stored["attacks"][kind])
+            continue
+        n_tries = 2 if options.quick else max(round(options.share * tries), 1)
+        results[kind] = campaign(kind, n_tries, options.runs)
     short = {
         "attacks": ["--attacks", "none", "half-closed clients"],
         "speed": ["--seconds", "0.2", "--rounds", "1"],
         "memory": ["--requests", "100", "--parts", "2"],
     }
-    found = {w: service(w, options.runs, short[w] if options.quick else ()) for w in SERVICE}
+    if stored is not None and "service" not in options.only:
+        found = stored["service"]
+    else:
+        found = {w: service(w, options.runs, short[w] if options.quick else ()) for w in SERVICE}
     write(options.out, results, found)
 
 

@@ -68,7 +68,15 @@ def test_the_service_is_measured_again_and_the_counts_stay(tmp_path, monkeypatch
     found["attacks"]["attacks"][1]["health"]["most"] = 8.5
     for what, figures in found.items():
         (tmp_path / f"service-{what}.json").write_text(json.dumps(figures), encoding="utf-8")
-    arguments = ["reliability", "--service", "--runs", str(tmp_path), "--out", str(tmp_path)]
+    arguments = [
+        "reliability",
+        "--only",
+        "service",
+        "--runs",
+        str(tmp_path),
+        "--out",
+        str(tmp_path),
+    ]
     monkeypatch.setattr("sys.argv", arguments)
     reliability.main()
     text = (tmp_path / "reliability.md").read_text(encoding="utf-8")

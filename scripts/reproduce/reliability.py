@@ -186,13 +186,13 @@ def main() -> None:
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     stored = kept_runs(options.out, "reliability") if options.only else None
-    results = {}
-    for kind, (_, tries) in TRIES.items():
-        if stored is not None and kind not in options.only:
-            results[kind] = Result.from_values(stored["attacks"][kind])
-            continue
-        n_tries = 2 if options.quick else max(round(options.share * tries), 1)
-        results[kind] = campaign(kind, n_tries, options.runs)
+    kept = {} if stored is None else stored["attacks"]
+    results = {kind: Result.from_values(values) for kind, values in kept.items()}
+    for kind in options.only or TRIES:
+        if kind in TRIES:
+            share = options.share * TRIES[kind][1]
+            n_tries = 2 if options.quick else max(round(share), 1)
+            results[kind] = campaign(kind, n_tries, options.runs)
     short = {
         "attacks": ["--attacks", "none", "half-closed clients"],
         "speed": ["--seconds", "0.2", "--rounds", "1"],

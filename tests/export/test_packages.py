@@ -346,7 +346,7 @@ def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
         for source, defined in product(sorted(tmp_path.glob(pattern)), variants):
             arduino = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
             made_of = [*command, *flags, *arduino, *defined, "-c", str(source), "-o", "made.o"]
-            subprocess.run(made_of, cwd=tmp_path, check=True)
+            assert subprocess.run(made_of, cwd=tmp_path, check=False).returncode == 0
 
 
 @needs_tools

@@ -211,7 +211,7 @@ def calibration_curve(results: Results) -> Axes:
     shares = 100 * bins.counts / max(1, bins.counts.sum())
     middles = 50 * (bins.edges[1:] + bins.edges[:-1])
     width = 90 / len(bins.counts)
-    axis.bar(middles, shares, width, color=_GRAY, alpha=0.35, label="part of the images")
+    axis.bar(middles, shares, width, color=_GRAY, alpha=0.35, label="share of the images")
     held = bins.counts > 0
     confidence = 100 * bins.confidence[held]
     accuracy = 100 * bins.accuracy[held]

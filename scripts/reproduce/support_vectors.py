@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.kernel_machines import infinite_kernels, side_information
 from scripts.reproduce import adult, spambase
+from scripts.reproduce.kernel_machines import infinite_kernels, side_information
 from scripts.reproduce.moved_draws import Tuning, tune
 from scripts.reproduce.results import (
     arguments,

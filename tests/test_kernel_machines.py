@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from benchmarks.kernel_machines import gaussian, infinite_kernels, side_information
+from scripts.reproduce.kernel_machines import gaussian, infinite_kernels, side_information
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.ink import find_ink
+from visionshare.datasets.ink import find_ink, sharpened
 from visionshare.datasets.preprocessing import PRINTED_SIZE
 from visionshare.errors import InputError
 from visionshare.machine.resources import resolve_jobs, single_threaded_blas
@@ -17,7 +17,7 @@ from visionshare.reading.alphabet import UNKNOWN, Alphabet, Pattern
 from visionshare.reading.components import MAX_PIECES
 from visionshare.reading.line_reader import LineReader, confidence_of
 from visionshare.reading.page import Block, Box, Line, Page, Word
-from visionshare.reading.skew import estimate_skew, rotated, sharpened, turned_box
+from visionshare.reading.skew import estimate_skew, rotated, turned_box
 
 __all__ = ["MAX_PIXELS", "PageReader", "check_reader", "read_page"]
 

@@ -1,4 +1,4 @@
-"""Skew and blur: the angle of a page's lines, the page turned back, and sharpened."""
+"""Skew: the angle of a page's lines, and the page turned back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 from visionshare.reading.page import Box
 
-__all__ = ["estimate_skew", "rotated", "sharpened", "turned_box"]
+__all__ = ["estimate_skew", "rotated", "turned_box"]
 
 _MAX_ANGLE = 6.0
 _MAX_INK = 80_000
@@ -76,16 +76,6 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
         gray, forth, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
     )
     return turned, np.asarray(cv2.invertAffineTransform(forth))
-
-
-def sharpened(gray: np.ndarray, sigma: float = 2.5, amount: float = 2.0) -> np.ndarray:
-    """Return an image less blurred: what differs from its surroundings differs more."""
-    import cv2
-
-    values = gray.astype(np.float32)
-    soft = cv2.GaussianBlur(values, (0, 0), sigma)
-    values = cv2.GaussianBlur(values, (0, 0), 0.7)
-    return np.clip(np.round(values + amount * (values - soft)), 0, 255).astype(np.uint8)
 
 
 def turned_box(box: Box, back: np.ndarray, width: int, height: int) -> Box:

@@ -2,6 +2,7 @@
 
 import subprocess
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,16 +16,21 @@ from visionshare.export.c.meter import with_meter
 from visionshare.export.toolchain import run_compiler
 from visionshare.reading import MeterReader
 
-# Without marks: the camera of exported C does not move.
-TOML = "\n".join(
-    line for line in drawn.TOML.splitlines() if not line.startswith(("reference", "marks"))
-)
+TOML = drawn.TOML + "\nrotation = 2.5\nmax_rate = 2.0\n"
+
+
+def _camera(frame, angle=0.0, move=(0, 0)):
+    """Return what a camera shows that is turned by 2.5 degrees, and then by an angle more."""
+    turn = cv2.getRotationMatrix2D((160, 130), angle - 2.5, 1.0)
+    turn[:, 2] += move
+    return cv2.warpAffine(frame, turn, (320, 260), borderValue=(205, 205, 205))
 
 
 @pytest.fixture(scope="module")
 def meter(tmp_path_factory):
     path = tmp_path_factory.mktemp("meter") / "meter.toml"
-    path.write_text(TOML + "\nrotation = 2.5\nmax_rate = 2.0\n")
+    path.write_text(TOML)
+    Image.fromarray(_camera(drawn.frame_of(0.0))).save(path.parent / "reference.png")
     return path
 
 
@@ -48,12 +54,20 @@ def _read(program, frame, *before):
     return done.returncode, done.stdout.split("\n")[0]
 
 
-@pytest.mark.parametrize("value", [123.043, 507.503, 248.933, 360.003, 916.37, 59.994, 777.777])
-def test_c_reads_what_python_reads(program, meter, value):
-    import cv2
-
-    turn = cv2.getRotationMatrix2D((160, 130), -2.5, 1.0)
-    frame = cv2.warpAffine(drawn.frame_of(value), turn, (320, 260), borderValue=(205, 205, 205))
+@pytest.mark.parametrize(
+    ("value", "angle", "move"),
+    [
+        (123.043, 0, (0, 0)),
+        (507.503, 3, (10, -10)),
+        (248.933, -3, (-10, -10)),
+        (360.003, 3, (-10, 10)),
+        (916.37, 0, (0, 0)),
+        (59.994, -3, (10, 10)),
+        (777.777, 0, (0, 0)),
+    ],
+)
+def test_c_reads_what_python_reads(program, meter, value, angle, move):
+    frame = _camera(drawn.frame_of(value), angle, move)
     frame = np.clip(frame + np.random.default_rng(0).normal(0, 6, frame.shape), 0, 255)
     frame = frame.astype(np.uint8)
     expected = MeterReader(meter).read(frame)
@@ -67,12 +81,33 @@ def test_c_reads_what_python_reads(program, meter, value):
 
 
 def test_c_knows_no_number_that_cannot_follow(program):
-    frame = drawn.frame_of(123.043)
+    frame = _camera(drawn.frame_of(123.043))
     text = _read(program, frame)[1].split()[0]
     assert _read(program, frame, "123.00", "1") == _read(program, frame)
     assert _read(program, frame, str(float(text) + 0.1))[1] == "unknown (less than before)"
     assert _read(program, frame, str(float(text) - 3), "1")[1] == "unknown (too fast)"
-    assert _read(program, np.full_like(frame, 200))[0] == 1
+
+
+def test_a_lost_mark_is_unknown(program):
+    frame = drawn.frame_of(123.043)
+    frame[150:, 235:] = 205
+    assert _read(program, _camera(frame)) == (1, "unknown (a mark is lost)")
+    frame = drawn.frame_of(123.043)
+    frame[185:] = np.roll(frame[185:], 20, axis=0)
+    said = "unknown (the marks are not where they are on the reference)"
+    assert _read(program, _camera(frame)) == (1, said)
+
+
+def test_a_camera_that_does_not_move_needs_no_marks(tmp_path):
+    lines = [line for line in TOML.splitlines() if not line.startswith(("reference", "marks"))]
+    path = tmp_path / "meter.toml"
+    path.write_text("\n".join(lines))
+    program = with_meter(reader := CompactClassifier.load("reader"), c_program(reader), path)
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text)
+    source = tmp_path / f"{program.name}_meter.c"
+    run_compiler(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source])
+    assert "align" not in source.read_text()
 
 
 def test_what_cannot_be_written_is_refused(meter, capsys, tmp_path):
@@ -85,6 +120,11 @@ def test_what_cannot_be_written_is_refused(meter, capsys, tmp_path):
     reader = CompactClassifier.load("reader")
     with pytest.raises(InputError, match="at most 255"):
         with_meter(reader, c_program(reader), large)
+    flat = tmp_path / "flat.toml"
+    flat.write_text(TOML.replace("[240, 40, 40, 40]", "[100, 106, 40, 24]"))
+    Image.fromarray(drawn.frame_of(0.0)).save(tmp_path / "reference.png")
+    with pytest.raises(InputError, match="edges"):
+        with_meter(reader, c_program(reader), flat)
     command = ["export", "reader", "--to", "onnx", "--meter", str(meter), "--out", "m.onnx"]
     assert main(command) == 2
     assert "--to c" in capsys.readouterr().err

@@ -41,8 +41,9 @@ _SHARPNESS = 10.0
 # No digit is less probable than this: a wheel may be dirty.
 _FLOOR = 0.01
 _LEAST = 1e-4
-# Marks keep their distances to this fraction.
+# Marks keep their distances to this fraction, and have edges: gray values that differ by this.
 _STRETCH = 0.06
+_MIN_DEVIATION = 2.0
 # A wheel that stands further from where the next place says is not understood, in digits.
 _MAX_ERROR = 0.4
 
@@ -106,11 +107,10 @@ class MeterReader:
         alphabet = Alphabet(class_names(model.classes_), "digits")
         self._reader = LineReader(model, alphabet, None, False, 1)
         self._columns = [alphabet.texts.index(digit) for digit in "0123456789"]
-        self._reference = None
-        if self.meter.reference:
-            if isinstance(meter, Meter):
-                raise InputError("meter", meter, "the path of its TOML file: it has marks")
-            self._reference = self._turned(_frame_of(Path(meter).parent / self.meter.reference))
+        if self.meter.marks and isinstance(meter, Meter):
+            raise InputError("meter", meter, "the path of its TOML file: it has marks")
+        folder = Path() if isinstance(meter, Meter) else Path(meter).parent
+        self._marks = mark_images(self.meter, folder)
 
     def read(
         self,
@@ -139,7 +139,7 @@ class MeterReader:
         pixels = frame if isinstance(frame, np.ndarray) else _frame_of(frame)
         try:
             # 1) turn the frame, and move it to where its marks are on the reference
-            picture = self._aligned(self._turned(pixels))
+            picture = self._aligned(_checked_frame(self.meter, pixels))
             # 2) the position of each wheel and pointer
             seen = self._wheels(picture) + [_pointer_at(picture, p) for p in self.meter.pointers]
             for number, (_, confidence) in enumerate(seen, 1):
@@ -156,41 +156,32 @@ class MeterReader:
         confidence = min(confidence for _, confidence in seen)
         return MeterReading(value, confidence, "", tuple(round(p, 2) for p in positions))
 
-    def _turned(self, pixels: np.ndarray) -> np.ndarray:
+    def _aligned(self, frame: np.ndarray) -> np.ndarray:
+        """Return a frame turned and moved so that its marks lie where the reference has them."""
         import cv2
 
-        width, height = self.meter.size
-        good = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8
-        if not good or pixels.shape not in ((height, width), (height, width, 3)):
-            given = getattr(pixels, "shape", type(pixels).__name__)
-            raise InputError("frame", given, f"a frame of {width} x {height} pixels, uint8")
-        color = pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2)
-        turn = cv2.getRotationMatrix2D((width / 2, height / 2), self.meter.rotation, 1.0)
-        return np.asarray(cv2.warpAffine(color, turn, (width, height)))
-
-    def _aligned(self, picture: np.ndarray) -> np.ndarray:
-        """Return a picture moved and turned so that its marks lie where the reference has them."""
-        import cv2
-
-        if self._reference is None:
-            return picture
-        reference = cv2.cvtColor(self._reference, cv2.COLOR_RGB2GRAY)
+        turn = turn_of(self.meter)
+        wanted = np.array([complex(x + w / 2, y + h / 2) for x, y, w, h in self.meter.marks])
         # Turned marks are found less exactly: a second round starts near the truth.
-        for _ in range(2):
-            gray = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
-            wanted = []
-            found = []
-            for number, mark in enumerate(self.meter.marks, 1):
-                place, match = _found_mark(gray, reference, mark, self.meter.search)
+        for _ in range(2 if self._marks else 0):
+            gray = cv2.cvtColor(_warped(frame, turn), cv2.COLOR_RGB2GRAY)
+            found = np.empty(len(wanted), complex)
+            for number, (mark, image) in enumerate(zip(self.meter.marks, self._marks, strict=True)):
+                place, match = _found_mark(gray, image, mark, self.meter.search)
                 if match < self.meter.least_match:
-                    raise _UnknownError(f"mark {number} is lost (match {match:.2f})")
-                wanted.append((mark[0], mark[1]))
-                found.append(place)
-            move, _ = cv2.estimateAffinePartial2D(np.array(found, float), np.array(wanted, float))
-            if move is None or abs(np.hypot(move[0, 0], move[1, 0]) - 1) > _STRETCH:
+                    raise _UnknownError(f"mark {number + 1} is lost (match {match:.2f})")
+                found[number] = wanted[number] + complex(*place) - complex(*mark[:2])
+            # The best turn, stretch and move is a linear function of complex numbers.
+            apart, before = wanted - wanted.mean(), found - found.mean()
+            factor = np.vdot(before, apart) / np.vdot(before, before)
+            errors = np.abs(factor * before - apart)
+            if abs(abs(factor) - 1) > _STRETCH or errors.max() > _STRETCH * np.abs(apart).max():
                 raise _UnknownError("the marks are not where they are on the reference")
-            picture = cv2.warpAffine(picture, move, self.meter.size)
-        return picture
+            shift = wanted.mean() - factor * found.mean()
+            a, b = factor.real, factor.imag
+            turn = np.array([[a, -b], [b, a]]) @ turn
+            turn[:, 2] += shift.real, shift.imag
+        return _warped(frame, turn)
 
     def _wheels(self, picture: np.ndarray) -> list[tuple[float, float]]:
         """Return the position of each wheel, and how certain it is."""
@@ -280,19 +271,58 @@ def _frame_of(path: str | os.PathLike[str]) -> np.ndarray:
     return np.asarray(decode_image(path, "color"))
 
 
+def _checked_frame(meter: Meter, pixels: np.ndarray) -> np.ndarray:
+    """Return a frame of the meter's size, (H, W, 3)."""
+    width, height = meter.size
+    good = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8
+    if not good or pixels.shape not in ((height, width), (height, width, 3)):
+        given = getattr(pixels, "shape", type(pixels).__name__)
+        raise InputError("frame", given, f"a frame of {width} x {height} pixels, uint8")
+    return pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2)
+
+
+def turn_of(meter: Meter) -> np.ndarray:
+    """Return the map (2, 3) from a frame to the turned frame that the regions describe."""
+    import cv2
+
+    width, height = meter.size
+    return np.asarray(cv2.getRotationMatrix2D((width / 2, height / 2), meter.rotation, 1.0))
+
+
+def _warped(frame: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    import cv2
+
+    return np.asarray(cv2.warpAffine(frame, turn, (frame.shape[1], frame.shape[0])))
+
+
+def mark_images(meter: Meter, folder: Path) -> list[np.ndarray]:
+    """Return the gray picture of each mark, from the turned reference."""
+    import cv2
+
+    if not meter.marks:
+        return []
+    frame = _checked_frame(meter, _frame_of(folder / meter.reference))
+    gray = cv2.cvtColor(_warped(frame, turn_of(meter)), cv2.COLOR_RGB2GRAY)
+    images = [
+        gray[top : top + height, left : left + width] for left, top, width, height in meter.marks
+    ]
+    for mark, image in zip(meter.marks, images, strict=True):
+        if image.std() < _MIN_DEVIATION:
+            raise InputError("marks", list(mark), "something with edges on the reference")
+    return images
+
+
 def _found_mark(
-    gray: np.ndarray, reference: np.ndarray, mark: Region, search: int
+    gray: np.ndarray, image: np.ndarray, mark: Region, search: int
 ) -> tuple[tuple[float, float], float]:
-    """Return where a mark of the reference is on a picture, and how well it matches."""
+    """Return where a mark is on a picture, and how well it matches."""
     import cv2
 
     left, top, width, height = mark
     x = max(0, left - search)
     y = max(0, top - search)
     around = gray[y : top + height + search, x : left + width + search]
-    scores = cv2.matchTemplate(
-        around, reference[top : top + height, left : left + width], cv2.TM_CCOEFF_NORMED
-    )
+    scores = cv2.matchTemplate(around, image, cv2.TM_CCOEFF_NORMED)
     _, best, _, (found_x, found_y) = cv2.minMaxLoc(scores)
     return (float(x + found_x), float(y + found_y)), float(best)
 

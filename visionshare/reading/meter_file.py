@@ -119,6 +119,8 @@ class Meter:
             raise InputError("marks", list(self.marks), "two or more, with a reference frame")
         for name in ("rotation", "least_match", "least_confidence", "pitch", "max_rate"):
             _numbers(name, (getattr(self, name),), 1, least=-360 if name == "rotation" else 0)
+        if isinstance(self.search, bool) or self.search not in range(1, max(self.size)):
+            raise InputError("search", self.search, "a whole number of pixels, from 1")
         n_places = len(self.digits) + len(self.pointers)
         if isinstance(self.decimals, bool) or self.decimals not in range(n_places + 1):
             raise InputError("decimals", self.decimals, f"a whole number from 0 to {n_places}")

@@ -27,7 +27,7 @@ _MAX_SIDE = 255
 
 
 def with_meter(classifier: CompactClassifier, program: CProgram, meter: Path) -> CProgram:
-    """Return a program with the C that reads a meter, for a camera that does not move.
+    """Return a program with the C that reads a meter.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def with_meter(classifier: CompactClassifier, program: CProgram, meter: Path) ->
     program : CProgram
         Its C, of bytes.
     meter : path
-        The meter's TOML file. Its marks are not searched: a fixed camera needs none.
+        The meter's TOML file.
 
     Raises
     ------
     InputError
-        If the classifier knows not all digits, or a window has more than 255 rows or columns.
+        If the classifier lacks digits, or a window or mark has more than 255 rows or columns.
     """
     description = read_meter(meter)
     names = list(map(str, class_names(classifier.classes_)))
@@ -49,10 +49,15 @@ def with_meter(classifier: CompactClassifier, program: CProgram, meter: Path) ->
         raise InputError("classifier", names, "a classifier of 28×28 characters with ten digits")
     if program.pixel != "uint8":
         raise InputError("--pixel", program.pixel, "'uint8' with --meter")
-    sides = [side for region in description.digits for side in region[2:]]
-    if max(sides, default=0) > _MAX_SIDE:
-        raise InputError("digits", max(sides), f"windows of at most {_MAX_SIDE} pixels a side")
+    for name in ("digits", "marks"):
+        largest = max(
+            (side for region in getattr(description, name) for side in region[2:]), default=0
+        )
+        if largest > _MAX_SIDE:
+            raise InputError(name, largest, f"regions of at most {_MAX_SIDE} pixels a side")
+    images = python.mark_images(description, meter.parent)
     values = _values(classifier, program, description, names)
+    values["mark_images"] = np.concatenate([image.ravel() for image in images] or [[]])
     made = {
         f"{program.name}_meter.h": render_file(_FOLDER / "meter.h.j2", values),
         f"{program.name}_meter.c": render_file(_FOLDER / "meter.c.j2", values),
@@ -69,22 +74,22 @@ def _values(
 
     from visionshare import __version__
 
-    width, height = meter.size
-    turn = cv2.getRotationMatrix2D((width / 2, height / 2), meter.rotation, 1.0)
     glyphs = [glyph for font in python.drawn_digits() for glyph in font]
     rows = max(glyph.shape[0] for glyph in glyphs)
     glyphs = [cv2.resize(glyph, (glyph.shape[1], rows)) for glyph in glyphs]
     largest = max((w * h for _, _, w, h in meter.digits), default=1)
+    # What is searched for a mark takes the place of four bytes for each pixel of a window.
+    around = [(w + 2 * meter.search) * (h + 2 * meter.search) for _, _, w, h in meter.marks]
     return {
         **vars(meter), "version": __version__, "prefix": program.name,
-        "back": cv2.invertAffineTransform(turn).tolist(),
+        "back": cv2.invertAffineTransform(python.turn_of(meter)).tolist(),
         "columns": [names.index(digit) for digit in "0123456789"],
         "other": names.index(OTHER) if OTHER in names else None,
         "temperature": classifier.temperature, "score_scale": program.score_scale,
         "glyph_rows": rows, "glyph_widths": [glyph.shape[1] for glyph in glyphs],
         "glyphs": np.concatenate([glyph.ravel() for glyph in glyphs]),
         # A piece with its border, and a digit of a font in the largest window.
-        "window_pixels": 2 * largest + 4096,
+        "window_pixels": max(2 * largest + 4096, max(around, default=0) // 4 + 1),
         "side_of_windows": max((max(region[2:]) for region in meter.digits), default=1),
         "unit": 10.0**-meter.decimals,
         "margin": reader_preprocessing(classifier).margin_in(PRINTED_SIZE),
@@ -93,5 +98,5 @@ def _values(
         "min_height": python._MIN_HEIGHT, "inner": python._INNER, "min_pixels": python._MIN_PIXELS,
         "needle_contrast": python._MIN_CONTRAST, "cut": python._CUT, "at_edge": python._AT_EDGE,
         "sharpness": python._SHARPNESS, "floor": python._FLOOR, "least": python._LEAST,
-        "max_error": python._MAX_ERROR,
+        "max_error": python._MAX_ERROR, "stretch": python._STRETCH,
     }  # fmt: skip

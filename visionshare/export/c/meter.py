@@ -57,7 +57,8 @@ def with_meter(classifier: CompactClassifier, program: CProgram, meter: Path) ->
             raise InputError(name, largest, f"regions of at most {_MAX_SIDE} pixels a side")
     images = python.mark_images(description, meter.parent)
     values = _values(classifier, program, description, names)
-    values["mark_images"] = np.concatenate([image.ravel() for image in images] or [[]])
+    if images:
+        values["mark_images"] = np.concatenate([image.ravel() for image in images])
     made = {
         f"{program.name}_meter.h": render_file(_FOLDER / "meter.h.j2", values),
         f"{program.name}_meter.c": render_file(_FOLDER / "meter.c.j2", values),

@@ -36,6 +36,7 @@ from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.files.durable import write_text
+from visionshare.generators.pretrained import efficientnet
 from visionshare.image_classifier.augmenting import deformed
 from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe
@@ -44,10 +45,11 @@ from visionshare.recipes.writing import toml_text
 __all__ = ["PEER_NAMES", "comparison", "main"]
 
 OURS = "ImageClassifier"
-PEER_NAMES = ("network", "gradients", "trees")
+WITH_NETWORK = "with EfficientNet-Lite0"
+PEER_NAMES = ("pretrained", "network", "gradients", "trees")
 Result = dict[str, Any]
 LENET = "LeNet-5 at equal cost"
-WHO = (OURS, LENET, "HOG, Gaussian SVM", "LightGBM")
+WHO = (OURS, WITH_NETWORK, LENET, "HOG, Gaussian SVM", "LightGBM")
 # Of what our classifier takes: the LeNet's seconds of training; the others are those of tuning.
 _TRAINING = 0.25
 
@@ -58,10 +60,11 @@ def _part(images: ImageSet, most: int | None, seed: int) -> ImageSet:
     return images.subset(np.flatnonzero(stratified_mask(images.labels, most / len(images), seed)))
 
 
-def run_ours(train: ImageSet, test: ImageSet, seed: int) -> Result:
-    """Return what ImageClassifier does on one thread."""
+def run_ours(train: ImageSet, test: ImageSet, seed: int, *, pretrained: bool) -> Result:
+    """Return what ImageClassifier does on one thread, with or without a pretrained network."""
     begun = time.process_time()
-    model = ImageClassifier(random_state=seed, n_jobs=1).fit(train.images, train.labels)
+    model = ImageClassifier(random_state=seed, n_jobs=1, pretrained=pretrained)
+    model.fit(train.images, train.labels)
     seconds = time.process_time() - begun
     return {
         "error": _error(model.predict, test),
@@ -130,10 +133,12 @@ def draw(found: Sequence[Sequence[str]], file: Path) -> None:
     errors = np.array([[_number(cell) for cell in row[1:]] for row in found])
     order = np.argsort(errors[:, 0], kind="stable")
     figure, axes = plot.subplots(figsize=(8, 0.36 * len(found) + 0.9), layout="constrained")
-    best = np.where(np.isnan(errors), np.inf, errors)[:, 1:].min(axis=1)
+    best = np.where(np.isnan(errors), np.inf, errors)[:, 2:].min(axis=1)
     for values, style, color, who in (
-        (best, "s", "#8a6d3b", "best other"), (errors[:, 0], "o", "#1d6fb8", OURS)
-    ):  # fmt: skip
+        (best, "s", "#8a6d3b", "best other"),
+        (errors[:, 1], "D", "#2f9e6e", WITH_NETWORK),
+        (errors[:, 0], "o", "#1d6fb8", OURS),
+    ):
         axes.plot(values[order], range(len(found)), style, color=color, label=who, markersize=8)
     axes.set_yticks(range(len(found)), [found[i][0] for i in order])
     axes.set_xscale("log")
@@ -207,7 +212,13 @@ def _runs(
     results: Mapping[str, Result], title: str, train: ImageSet, test: ImageSet, seed: int
 ) -> Iterator[tuple[str | None, str, Callable[[], Result]]]:
     """Yield what is to be run with a seed: its key, its name; ours first, others depend on it."""
-    yield None, OURS, lambda: run_ours(train, test, seed)
+    yield None, OURS, lambda: run_ours(train, test, seed, pretrained=False)
+    if efficientnet.is_installed():
+        yield (
+            PEER_NAMES[0],
+            WITH_NETWORK,
+            lambda: run_ours(train, test, seed, pretrained=True),
+        )
     shrunk = for_peers(train), for_peers(test)
     if all(find_spec(package) for package in NETWORKS):
 
@@ -216,8 +227,8 @@ def _runs(
             with TemporaryDirectory() as folder:
                 return run_lenet(*shrunk, seed, ours, Path(folder))
 
-        yield PEER_NAMES[0], LENET, lenet
-    for key in PEER_NAMES[1:]:
+        yield PEER_NAMES[1], LENET, lenet
+    for key in PEER_NAMES[2:]:
         peer, effort = PEERS[key], Effort(1, False, seed)
         if not missing(peer) and (seed == 0 or peer.seeded):
             yield key, peer.name, partial(run_peer, peer, *shrunk, effort)

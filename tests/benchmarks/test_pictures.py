@@ -22,8 +22,9 @@ def ours(monkeypatch):
     """Stand in for our classifier; note what it gets."""
     given = []
 
-    def run(train, test, seed):
-        given.append((len(train), len(test), seed))
+    def run(train, test, seed, *, pretrained):
+        if not pretrained:
+            given.append((len(train), len(test), seed))
         return dict(OURS)
 
     monkeypatch.setattr(pictures, "run_ours", run)
@@ -56,7 +57,7 @@ def test_the_page_has_a_row_of_each_set(tmp_path, ours, capsys):
     _main(tmp_path, "--seeds", "1", "--peers", "--page", "--out", str(tmp_path))
     page = (tmp_path / "own-pictures.md").read_text()
     known, unseen = page.split("No default was chosen")
-    assert "| digits | 25.00 | – | – | – |" in known
+    assert "| digits | 25.00 | – | – | – | – |" in known
     assert "| digits |" not in unseen
 
 
@@ -69,8 +70,9 @@ def test_a_row_has_the_mean_of_each_classifier():
     }
     (row,) = pictures.comparison(results, ["some"])
     assert row[:2] == ["some", "20.00"]
-    assert row[2].startswith("20.00 ±")
-    assert row[3:] == ["–", "–"]
+    assert row[3].startswith("20.00 ±")
+    assert row[2] == "–"
+    assert row[4:] == ["–", "–"]
     assert pictures.comparison(results, ["other"]) == []
 
 

@@ -192,7 +192,8 @@ class ProposalLearner:
         tasks = [(p, epochs, number) for p in proposals for number in range(p.members)]
         results = mapper(_learn_member, itself, (made,), tasks)
         for proposal in proposals:
-            with stage(f"trying {proposal}"):
+            # Structures are told after each trial, and only to those who ask for them.
+            with stage("training"):
                 members = [next(results) for _ in range(proposal.members)]
             seconds = sum(member.seconds for member in members)
             choosing = sum(member.choosing for member in members)

@@ -171,6 +171,7 @@ def test_near_names_and_paths(tmp_path):
     assert near_names("mnits", ["mnist", "fonts"]) == ["mnist"]
     assert near_names("MNIST", ["mnist-4k", "mnist"]) == ["mnist"]
     assert near_names("x", ["mnist"]) == []
+    assert near_names("cortex-m0", ["cortex-m7", "cortex-m0plus"]) == ["cortex-m0plus"]
     assert did_you_mean("x", ["a", "b"]) == ". Known: a, b."
     assert did_you_mean("x", map(str, range(30)), "See the list") == ". See the list"
     (tmp_path / "Photos" / "train").mkdir(parents=True)

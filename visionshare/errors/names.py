@@ -23,6 +23,8 @@ _SUGGESTED = 2
 _LISTED = 8
 # A second name is suggested where it is about as near as the first.
 _AS_NEAR = 0.1
+# Characters of a name that are enough to suggest names that begin with them.
+_BEGINNING = 3
 # Characters of a name that a message repeats.
 _REPEATED = 200
 # Entries of a folder that are compared with a misspelled name.
@@ -70,11 +72,14 @@ def choices(name: object, known: Iterable[str]) -> str:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are spelled nearly like one, the nearest first, in any case."""
+    """Return the names that begin with one, or are spelled nearly like it, in any case."""
     by_folded: dict[str, str] = {}
     for one in known:
         by_folded.setdefault(one.casefold(), one)
     given = name.casefold()[:_REPEATED]
+    longer = [one for folded, one in by_folded.items() if folded.startswith(given)]
+    if longer and len(given) >= _BEGINNING and given not in by_folded:
+        return longer[:_SUGGESTED]
     close = get_close_matches(given, by_folded, _SUGGESTED)
     ratios = [SequenceMatcher(None, near, given).ratio() for near in close]
     return [

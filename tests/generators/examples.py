@@ -186,8 +186,9 @@ INTEGERS: dict[str, Callable[[np.ndarray], Network]] = {
         Templates(4, 3, padding=1, n_patches=900),
         _grid(7),
     ),
-    "two-bits": _integers(2, Templates(9, 3, pool=2, padding=1, n_patches=900), _grid(7)),
-    "units": _integers(8, Deslant(), Templates(4, 3, pool=2, n_patches=900), _grid(7), Units(24)),
+    # The C of these two has loops of its own for pairs of positions: its tables are no tiny ones.
+    "two-bits": _integers(2, Templates(9, 3, pool=2, padding=1, n_patches=900), _grid(100)),
+    "units": _integers(8, Deslant(), Templates(4, 3, pool=2, n_patches=900), _grid(7), Units(40)),
     "depthwise": _integers(
         4,
         Templates(3, 2, n_patches=900),

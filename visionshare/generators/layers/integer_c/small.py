@@ -39,6 +39,8 @@ _MOST_UNROLLED = 6
 _OF_PAIRS = 4
 # Beside smaller tables a second function of sums would be much of the flash.
 _SMALL_TABLES = 3000
+# Beside tiny ones, so would be pairs of positions and unrolled turns.
+_TINY_TABLES = 1200
 _DTYPES = {"uint8_t": "u1", "int16_t": "i2", "uint16_t": "u2", "int32_t": "i4"}
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
@@ -118,7 +120,9 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     if scores is not None:
         counts.append(_room(pieces[-1].length, scores.bits))
     plan = plan_memory([image.size for image in images], counts, direct)
-    unroll = _unroll(macs, pieces) if paired else _OF_PAIRS
+    table_bytes = sum(layer.nbytes for layer in weighted)
+    is_tiny = table_bytes < _TINY_TABLES
+    unroll = _unroll(macs, pieces, 1 if is_tiny else _MOST_UNROLLED) if paired else _OF_PAIRS
     loop = _Loop(
         unroll,
         split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
@@ -128,8 +132,7 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
         _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))
         for i, layer in enumerate(weighted)
     ]
-    adjacent = any(_adjacent(layer) for layer in weighted)
-    small = sum(layer.nbytes for layer in weighted) < _SMALL_TABLES
+    adjacent = not is_tiny and any(_adjacent(layer) for layer in weighted)
     bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
     if writer.blob:
         bias_type = "int32_t"
@@ -161,7 +164,7 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
         "sum_type": "uint32_t" if paired else "int32_t",
         "split": loop.split,
         "adjacent": adjacent,
-        "single": not adjacent or not small,
+        "single": not adjacent or table_bytes >= _SMALL_TABLES,
         "last": plan.images[-1],
         "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
         "unroll": loop.unroll,
@@ -246,7 +249,7 @@ def _adjacent(layer: WeightedIntegerLayer) -> bool:
     return bool(np.diff(layer.cell_edges).max() > 1)
 
 
-def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
+def _unroll(macs: list[int], pieces: list[_Pieces], most: int) -> int:
     """Return how many products a loop has in each turn: few turns, and few products left."""
 
     def time(unroll: int) -> float:
@@ -256,7 +259,7 @@ def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
             for count, piece in zip(macs, pieces, strict=True)
         )
 
-    return min(range(1, _MOST_UNROLLED + 1), key=time)
+    return min(range(1, most + 1), key=time)
 
 
 def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:

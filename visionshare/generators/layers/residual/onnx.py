@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def emit(layer: ResidualLayer, images: str, graph: Graph) -> str:
     """Return the sums (n, rows, columns, n_templates), float32."""
     values = graph.unit_range(images)
-    maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
+    maxima = largest_responses(layer, layer.templates, values, graph)
     return graph.node("Add", graph.node("Relu", maxima), _skipped(layer, values, graph))
 
 
@@ -27,8 +27,7 @@ def emit_integers(layer: IntegerResidual, values: str, graph: Graph) -> str:
     check_exact(layer, layer.most_added)
     factors = np.ldexp(np.float32(1), layer.lifts).astype(np.float32)
     added = graph.node("Mul", _skipped(layer, values, graph), graph.constant(factors))
-    taps = layer.weights.astype(np.float32)
-    maxima = largest_responses(layer, taps, layer.biases, values, graph)
+    maxima = largest_responses(layer, layer.weights.astype(np.float32), values, graph)
     sums = graph.node("Add", graph.node("Relu", maxima), added)
     return rounded(sums, layer.shifts, (0, 255), graph)
 

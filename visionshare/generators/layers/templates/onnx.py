@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visionshare.generators.layers.integers.onnx import check_exact, rounded
+from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.tables import regular_pool
 
 if TYPE_CHECKING:
@@ -18,29 +19,30 @@ if TYPE_CHECKING:
 def emit(layer: TemplateLayer, images: str, graph: Graph) -> str:
     """Return the maxima with 0, (n, rows, columns, n_templates), float32."""
     values = graph.unit_range(images)
-    maxima = largest_responses(layer, layer.templates, layer.biases, values, graph)
+    maxima = largest_responses(layer, layer.templates, values, graph)
     return graph.node("Relu", maxima)
 
 
 def emit_integers(layer: IntegerTemplates, values: str, graph: Graph) -> str:
     """Return the bytes of the maxima, as floats."""
     check_exact(layer)
-    taps = layer.weights.astype(np.float32)
-    maxima = largest_responses(layer, taps, layer.biases, values, graph)
+    maxima = largest_responses(layer, layer.weights.astype(np.float32), values, graph)
     return rounded(maxima, layer.shifts, (0, 255), graph)
 
 
-def largest_responses(
-    layer: Any, taps: np.ndarray, biases: np.ndarray, values: str, graph: Graph, groups: int = 1
-) -> str:
+def largest_responses(layer: Any, taps: np.ndarray, values: str, graph: Graph) -> str:
     """Return the maxima of responses in a layer's cells, (n, rows, columns, n_templates)."""
     q = taps.shape[1]
     pad_y, pad_x = layer.pads
+    groups = 1
+    if isinstance(layer, OneChannelTemplates):
+        groups = len(taps)
+        values = graph.node("Gather", values, graph.constant(layer.sources), axis=3)
     responses = graph.node(
         "Conv",
         graph.node("Transpose", values, perm=[0, 3, 1, 2]),
         graph.constant(taps.transpose(0, 3, 1, 2)),
-        graph.constant(biases.astype(np.float32)),
+        graph.constant(layer.biases.astype(np.float32)),
         kernel_shape=[q, q],
         pads=[pad_y, pad_x, pad_y, pad_x],
         group=groups,

@@ -1,5 +1,7 @@
 """Templates against loops over pixels: maxima, where they are, and gradients."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +14,7 @@ from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.templates import TemplateLayer
 from visionshare.generators.layers.templates.layer import grid_cells
 from visionshare.generators.layers.templates.moving import MovingTemplates
+from visionshare.generators.layers.templates.tables import FEW
 
 rng = np.random.default_rng(0)
 BYTES = rng.integers(0, 256, (40, 13, 11, 2), np.uint8)
@@ -96,6 +99,27 @@ def test_few_templates_of_wide_images(n, pool):
     assert_allclose(maxima[:1], expected, rtol=1e-4, atol=1e-5)
     at = np.stack(layer.place_starts(np.maximum(places[:1], 0)), axis=-1)
     assert_array_equal(np.where(places[:1, ..., None] < 0, -1, at), first)
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 8])
+@pytest.mark.parametrize(("shape", "pad"), [((7, 28, 1), 0), ((6, 70, 3), 1), ((7, 31, 2), 2)])
+def test_cells_in_vectors(n, shape, pad):
+    layer = random_layer(shape, n, 3, pad, pool=2)
+    assert layer.code.ints[FEW]
+    images = rng.integers(0, 256, (3, *shape), np.uint8)
+    maxima, first = maxima_by_loops(layer, images)
+    found, places = Forward([layer]).with_places(images, 1)
+    assert_allclose(found, maxima, rtol=1e-5, atol=1e-5)
+    assert_array_equal(Forward([layer]).outputs(images, 1), found)
+    assert_array_equal(
+        np.stack(layer.place_starts(places), axis=-1)[places >= 0], first[first[..., 0] >= 0]
+    )
+    # A sum has the same bits as beside other templates.
+    wide = replace(
+        layer, templates=np.tile(layer.templates, (9, 1, 1, 1)), biases=np.tile(layer.biases, 9)
+    )
+    assert not wide.code.ints[FEW]
+    assert_array_equal(Forward([wide]).outputs(images, 1)[..., :n], found)
 
 
 def test_of_equal_maxima_the_first_is_the_place():

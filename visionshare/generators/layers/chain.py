@@ -83,7 +83,8 @@ def forward_block(
     for k in range(n_steps):
         largest = max(largest, steps[k, _SIZE])
     room = (largest + LANES - 1) // LANES * LANES + LANES
-    buffers = unset(2 * room)
+    # Vectors of pixels of three channels may be read from the last pixel on.
+    buffers = unset(2 * room + 6 * LANES)
     work = unset(n_work + LANES)
     nowhere = np.empty(0, np.int32)
     for i in range(images.shape[0]):

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 __all__ = [
+    "FEW_TOGETHER",
     "LANES",
     "MOST_ROWS",
     "MOST_VECTORS",
@@ -28,8 +29,10 @@ __all__ = [
     "WIDEST",
     "gather_rows",
     "largest",
+    "largest_in_cells",
     "respond",
     "respond_in_vectors",
+    "split_columns",
 ]
 
 
@@ -45,6 +48,8 @@ def _many_registers() -> bool:
 LANES = 16
 # Templates, and positions, whose sums are in registers at once.
 WIDEST, POSITIONS = (32, 8) if _many_registers() else (16, 6)
+# Templates that are computed together where cells lie in vectors: four sums each.
+FEW_TOGETHER = 4 if _many_registers() else 1
 # Rows, and vectors of a row, that are summed in registers at once.
 MOST_ROWS = 3
 MOST_VECTORS = 3
@@ -102,6 +107,25 @@ class _Emitter:
         first = self.builder.insert_element(undefined, value, _index(0))
         order = ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes)
         return self.builder.shuffle_vector(first, undefined, order)
+
+    def chosen_lanes(self, vector: Any, lanes: list[int]) -> Any:
+        """Return some lanes of a vector."""
+        undefined = ir.Constant(vector.type, ir.Undefined)
+        order = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+        return self.builder.shuffle_vector(vector, undefined, order)
+
+    def woven(self, vectors: list[Any]) -> Any:
+        """Return the first lanes of vectors, then their second ones, and so on."""
+        joined = vectors
+        while len(joined) > 1:
+            lanes = list(range(2 * joined[0].type.count))
+            order = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+            pairs = zip(joined[::2], joined[1::2], strict=True)
+            joined = [self.builder.shuffle_vector(a, b, order) for a, b in pairs]
+        lanes_of_each = vectors[0].type.count
+        n = len(vectors)
+        lanes = [k * lanes_of_each + i for i in range(lanes_of_each) for k in range(n)]
+        return self.chosen_lanes(joined[0], lanes)
 
     def add_product(self, a: Any, b: Any, total: Any) -> Any:
         """Return a · b + total, rounded once where the processor can."""
@@ -316,6 +340,159 @@ def largest(
         return context.get_dummy_value()
 
     return _signature(sums, first, n, width, names, name, out, places, to, with_places), generate
+
+
+@intrinsic
+def split_columns(
+    typing_context: Any,
+    x: Any,
+    at: Any,
+    unit: Any,
+    channels: Any,
+    planes: Any,
+    even: Any,
+    odd: Any,
+    plane: Any,
+) -> Any:
+    """Write 2 · ``LANES`` pixels of 1 or 3 channels, times ``unit``, into planes of columns."""
+    # Those of a channel's even columns go to ``even``, its odd ones to ``odd``; the planes of the
+    # next channel come ``plane`` floats later.
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        x = emit.data(kinds[0], arguments[0], arguments[1])
+        planes = emit.data(kinds[4], arguments[4])
+
+        def write(channels: int, _: int) -> None:
+            pixels = emit.load(x, _index(0), 2 * LANES * channels)
+            pixels = builder.fmul(pixels, emit.repeated(arguments[2], 2 * LANES * channels))
+            for c in range(channels):
+                for parity, begin in enumerate(arguments[5:7]):
+                    first = parity * channels + c
+                    lanes = list(range(first, 2 * LANES * channels, 2 * channels))
+                    to = builder.add(begin, builder.mul(arguments[7], _index(c)))
+                    emit.store(emit.chosen_lanes(pixels, lanes), planes, to)
+
+        emit.chosen_pair(arguments[3], _index(0), [(1, 0), (3, 0)], write)
+        return context.get_dummy_value()
+
+    return _signature(x, at, unit, channels, planes, even, odd, plane), generate
+
+
+@intrinsic
+def largest_in_cells(
+    typing_context: Any,
+    planes: Any,
+    at: Any,
+    row: Any,
+    plane: Any,
+    q: Any,
+    channels: Any,
+    taps: Any,
+    first: Any,
+    biases: Any,
+    bias: Any,
+    out: Any,
+    places: Any,
+    name: Any,
+    line: Any,
+    with_places: Any,
+) -> Any:
+    """Write the maxima with 0 of ``FEW_TOGETHER`` templates in ``LANES`` cells of 2 · 2 places."""
+    # planes : ndarray of float32
+    #     Of each channel a plane of the even columns, then one of the odd ones. The first cell is
+    #     at ``at``, a line of pixels takes ``row`` floats.
+    # q, channels : int
+    #     Sides of templates.
+    # taps, biases : ndarray of float32
+    #     Those of the templates from ``first``, and ``bias``, on.
+    # out : ndarray of float32
+    #     The maxima, those of a cell one after the other.
+    # places : ndarray of int32
+    #     Where they are: the first position is called ``name``, the next one of its row
+    #     ``channels`` more, the one below ``line`` more; -1 for nowhere.
+    # with_places : int
+    #     1 where places are written, otherwise 0.
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        row, plane, q, channels = arguments[2:6]
+        name, line = arguments[12:14]
+        planes = emit.data(kinds[0], arguments[0], arguments[1])
+        taps = emit.data(kinds[6], arguments[6], arguments[7])
+        biases = emit.data(kinds[8], arguments[8], arguments[9])
+        out = emit.data(kinds[10], arguments[10])
+        places = emit.data(kinds[11], arguments[11])
+        size = builder.mul(builder.mul(q, q), channels)
+        sources = [builder.gep(taps, [builder.mul(size, _index(j))]) for j in range(FEW_TOGETHER)]
+        # 1) four sums of each template: of the upper two positions of a cell, of the lower two
+        totals = []
+        for j in range(FEW_TOGETHER):
+            begun = emit.repeated(emit.value_at(biases, _index(j)), LANES)
+            totals.append(emit.variables([begun] * 4))
+        with emit.range(_index(0), q) as y:
+            upper = builder.mul(y, row)
+            with emit.range(_index(0), q) as x:
+                columns = []
+                for column in (x, builder.add(x, _index(1))):
+                    of_parity = builder.mul(builder.and_(column, _index(1)), plane)
+                    columns.append(builder.add(of_parity, builder.lshr(column, _index(1))))
+                tap = builder.mul(builder.add(builder.mul(y, q), x), channels)
+                with emit.range(_index(0), channels) as c:
+                    of_channel = builder.mul(builder.shl(c, _index(1)), plane)
+                    above = builder.add(of_channel, upper)
+                    begins = [above, builder.add(above, row)]
+                    values = [
+                        emit.load(planes, builder.add(begin, column), LANES)
+                        for begin in begins
+                        for column in columns
+                    ]
+                    for source, of_source in zip(sources, totals, strict=True):
+                        weight = emit.value_at(source, builder.add(tap, c))
+                        factor = emit.repeated(weight, LANES)
+                        for value, place in zip(values, of_source, strict=True):
+                            total = emit.add_product(factor, value, builder.load(place))
+                            builder.store(total, place)
+        # 2) the largest of the four
+        zero = emit.repeated(ir.Constant(_FLOAT, 0), LANES)
+        nowhere = emit.repeated(ir.Constant(_INT32, -1), LANES)
+        numbers = ir.Constant(ir.VectorType(_INT32, LANES), list(range(0, 2 * LANES, 2)))
+
+        def write(with_places: int, _: int) -> None:
+            names = []
+            if with_places:
+                steps = emit.repeated(builder.trunc(channels, _INT32), LANES)
+                cells = builder.mul(numbers, steps)
+                for begin in (name, builder.add(name, line)):
+                    for number in (begin, builder.add(begin, channels)):
+                        here = emit.repeated(builder.trunc(number, _INT32), LANES)
+                        names.append(builder.add(cells, here))
+            tops = []
+            wheres = []
+            for of_source in totals:
+                top = zero
+                where = nowhere
+                for k, place in enumerate(of_source):
+                    value = builder.load(place)
+                    above = builder.fcmp_ordered(">", value, top)
+                    top = builder.select(above, value, top)
+                    if with_places:
+                        where = builder.select(above, names[k], where)
+                tops.append(top)
+                wheres.append(where)
+            emit.store(emit.woven(tops), out, _index(0))
+            if with_places:
+                emit.store(emit.woven(wheres), places, _index(0))
+
+        emit.chosen_pair(arguments[14], _index(0), [(0, 0), (1, 0)], write)
+        return context.get_dummy_value()
+
+    return _signature(
+        planes, at, row, plane, q, channels, taps, first, biases, bias,
+        out, places, name, line, with_places,
+    ), generate  # fmt: skip
 
 
 @intrinsic

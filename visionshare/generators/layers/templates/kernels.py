@@ -11,6 +11,7 @@ from numba import njit
 
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.layers.templates.few import few_maxima
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import (
     Canvas,
@@ -32,6 +33,7 @@ from visionshare.generators.layers.templates.sums import (
 from visionshare.generators.layers.templates.tables import (
     CANVAS,
     CELLS,
+    FEW,
     HEADER,
     HEIGHT,
     INSIDE,
@@ -66,6 +68,9 @@ def templates_forward(
     work = borrowed(work)
     out = borrowed(out)
     places = borrowed(places)
+    if ints[FEW] > 0:
+        few_maxima(x, unit, ints, floats, work, out, places)
+        return
     n = ints[N]
     lanes = ints[LANES_AT]
     n_cells = ints[CELLS]

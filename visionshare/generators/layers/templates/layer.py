@@ -15,7 +15,7 @@ from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.layers.layer import Layer, LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads, float_array, int_vector
 from visionshare.generators.layers.templates.cells import CellTemplates
-from visionshare.generators.layers.templates.tables import code_of, packed_taps
+from visionshare.generators.layers.templates.tables import FEW, code_of, packed_taps
 
 # Templates that are computed together, for columns.
 _BLOCK = 128
@@ -92,11 +92,12 @@ class TemplateLayer(CellTemplates):
 
     @property
     def _packed(self) -> np.ndarray:
-        return packed_taps(self.templates, self.biases)
+        return packed_taps(self.templates, self.biases, bool(self.templates_code.ints[FEW]))
 
     def with_templates(self, templates: np.ndarray, biases: np.ndarray) -> TemplateLayer:
         """Return the layer with other templates; what is known of its cells is kept."""
         made = replace(self, templates=templates, biases=biases)
+        vars(made)["code"] = self.code
         vars(made)["code"] = self.code._replace(weights=made._packed)
         return made
 

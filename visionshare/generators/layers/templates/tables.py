@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.generators.layers.layer import LayerCode, Shape
-from visionshare.generators.layers.templates.intrinsics import LANES
+from visionshare.generators.layers.templates.intrinsics import FEW_TOGETHER, LANES
 from visionshare.generators.layers.templates.responses import Cells, lanes_of, sums_of, taps_of
 
 # Where each number is in the header of the table of integers.
 HEIGHT, WIDTH, LINE, INSIDE, CANVAS, SUMS, N, LANES_AT, ROWS, LENGTH, CELLS, POSITIONS = range(12)
-HEADER = 12
+# Cells in a row, channels, and whether cells and not templates lie in vectors.
+ACROSS, CHANNELS, FEW = range(12, 15)
+HEADER = 15
+# Templates that are few, and the fraction of the vectors that cells fill at least.
+_FEW = 8
+_FILLED = 0.6
 
 
 def regular_pool(row_cells: np.ndarray, col_cells: np.ndarray) -> int:
@@ -38,7 +43,8 @@ def code_of(
     positions = _positions(cells, line, channels)
     n_cells = len(positions.firsts) - 1
     lanes = int(lanes_of(n))
-    canvas = _whole_vectors((height + 2 * pads[0]) * line + LANES)
+    rows = (height + 2 * pads[0]) * line
+    canvas = _whole_vectors(rows + LANES)
     sums = _whole_vectors(len(sums_of(positions)))
     header = np.zeros(HEADER, np.int64)
     header[HEIGHT] = height
@@ -53,15 +59,32 @@ def code_of(
     header[LENGTH] = q * channels
     header[CELLS] = n_cells
     header[POSITIONS] = len(positions.starts)
-    ints = np.concatenate([header, positions.firsts, positions.starts])
+    header[CHANNELS] = channels
+    header[ACROSS] = cells[1].max() + 1
     # Lanes without templates need room for maxima that are left out afterwards.
     spare = 0 if lanes == n else n_cells * lanes
-    return LayerCode(ints, packed_taps(templates, biases), canvas + sums + spare)
+    work = canvas + sums + spare
+    across = int(header[ACROSS])
+    header[FEW] = (
+        n <= _FEW and regular_pool(*cells) == 2 and across >= _FILLED * _whole_vectors(across)
+    )
+    if header[FEW]:
+        # Planes of even and of odd columns, and the maxima of a vector of cells.
+        work = _whole_vectors(rows + channels * (height + 2 * pads[0]))
+        work += LANES * (2 * channels + 1 + FEW_TOGETHER)
+    ints = np.concatenate([header, positions.firsts, positions.starts])
+    return LayerCode(ints, packed_taps(templates, biases, bool(header[FEW])), work)
 
 
-def packed_taps(templates: np.ndarray, biases: np.ndarray) -> np.ndarray:
+def packed_taps(templates: np.ndarray, biases: np.ndarray, few: bool) -> np.ndarray:
     """Return templates and biases in the order in which kernels read them."""
     n, q = templates.shape[:2]
+    if few:
+        # Template after template, zeros where none is left, then the biases.
+        padded = np.zeros((-(-n // FEW_TOGETHER) * FEW_TOGETHER, templates[0].size + 1), np.float32)
+        padded[:n, :-1] = templates.reshape(n, -1)
+        padded[:n, -1] = biases
+        return np.concatenate([padded[:, :-1].ravel(), padded[:, -1]])
     flat = np.ascontiguousarray(templates, np.float32).reshape(n, q, -1)
     return np.asarray(taps_of(flat, np.ascontiguousarray(biases, np.float32)).values)
 

@@ -70,21 +70,31 @@ class Adam:
     ) -> None:
         self.parameters = list(parameters)
         self.rates = list(rates)
-        self.means = [np.zeros_like(p) for p in self.parameters]
-        self.squares = [np.zeros_like(p) for p in self.parameters]
+        self._ends = np.cumsum([p.size for p in self.parameters]).tolist()
+        # All means end to end, and all squares: few operations instead of some for each array.
+        self._mean = np.zeros(self._ends[-1] if self._ends else 0, np.float32)
+        self._square = np.zeros_like(self._mean)
+        self.means = self._parts(self._mean)
+        self.squares = self._parts(self._square)
         self.steps = 0
+
+    def _parts(self, flat: np.ndarray) -> list[np.ndarray]:
+        """Return views of a flat array in the shapes of the parameters."""
+        each = zip(self.parameters, self._ends, strict=True)
+        return [flat[end - p.size : end].reshape(p.shape) for p, end in each]
 
     def step(self, gradients: Sequence[np.ndarray], fraction: float = 1.0) -> None:
         """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
         grown = 1 - _MEAN**self.steps
         squared = 1 - _SQUARES**self.steps
-        each = zip(self.parameters, gradients, self.means, self.squares, self.rates, strict=True)
-        for parameter, gradient, mean, square, rate in each:
-            mean *= _MEAN
-            mean += (1 - _MEAN) * gradient
-            square *= _SQUARES
-            square += (1 - _SQUARES) * np.square(gradient)
-            root = np.sqrt(square / squared)
-            root += 1e-8
-            parameter -= np.float32(fraction * rate / grown) * (mean / root)
+        gradient = np.concatenate([g.ravel() for g in gradients])
+        self._mean *= _MEAN
+        self._mean += (1 - _MEAN) * gradient
+        self._square *= _SQUARES
+        self._square += (1 - _SQUARES) * np.square(gradient)
+        root = np.sqrt(self._square / squared)
+        root += 1e-8
+        steps = self._parts(self._mean / root)
+        for parameter, step, rate in zip(self.parameters, steps, self.rates, strict=True):
+            parameter -= np.float32(fraction * rate / grown) * step

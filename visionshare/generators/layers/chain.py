@@ -52,11 +52,17 @@ def chain_of(layers: Sequence[Fitted]) -> Chain:
         # Weights begin with a line of the cache.
         n_weights += _whole_vectors(len(code.weights))
         n_work += _whole_vectors(code.work)
-    weights = aligned(n_weights)
-    for step, (_, _, code) in zip(steps, parts, strict=True):
-        weights[step[_WEIGHTS] : step[_WEIGHTS] + len(code.weights)] = code.weights
     ints = np.concatenate([code.ints for _, _, code in parts])
-    return Chain(steps, ints, weights, n_work, layers[0].takes_bytes)
+    chain = Chain(steps, ints, aligned(n_weights), n_work, layers[0].takes_bytes)
+    renew(chain, layers)
+    return chain
+
+
+def renew(chain: Chain, layers: Sequence[Fitted]) -> None:
+    """Write the weights of layers into a chain of such layers."""
+    codes = [code for layer in layers for _, code in layer.steps]
+    for step, code in zip(chain.steps, codes, strict=True):
+        chain.weights[step[_WEIGHTS] : step[_WEIGHTS] + len(code.weights)] = code.weights
 
 
 def _whole_vectors(n: int) -> int:

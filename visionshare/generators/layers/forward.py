@@ -57,6 +57,21 @@ class Forward:
             pieces += [_Piece(layer, None, None, False, layer.out_shape[2]) for layer in together]
         return pieces
 
+    def renew(self, layers: Sequence[Fitted]) -> None:
+        """Take on other weights of the same layers."""
+        from visionshare.generators.layers.chain import renew
+
+        self._layers = list(layers)
+        for piece in vars(self).get("_pieces", ()):
+            if piece.run is None or len(self._pieces) > 1:
+                del self._pieces
+                return
+            renew(piece.chain, layers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Addresses of kernels are those of this process.
+        return {name: value for name, value in vars(self).items() if name != "_pieces"}
+
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return what the layers make of images (n, *out_shape), float32."""
         return self.values(raster, n_jobs).reshape(len(raster), *self._out_shape)

@@ -36,6 +36,9 @@ class Runner(Protocol):
     def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs, and where the maxima of a last layer of templates are, int32."""
 
+    def renew(self, layers: Sequence[Fitted]) -> None:
+        """Take on other weights of the same layers."""
+
 
 class LayerList(Protocol):
     """What emitters read of a network."""
@@ -236,8 +239,7 @@ class Moving:
         #: Positions of the parameters that are templates, one per row of the first axis.
         self.templates: tuple[int, ...] = ()
         self._fitted = layer
-        #: Makes what computes layers.
-        self._runner = runner
+        self._forward = runner([layer])
 
     def layer(self) -> Fitted:
         """Return the layer with the current parameters."""
@@ -248,7 +250,7 @@ class Moving:
 
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the outputs (n, *out_shape), float32, and what :meth:`backward` needs."""
-        values = self._runner([self._fitted]).outputs(inputs, n_jobs)
+        values = self._forward.outputs(inputs, n_jobs)
         keeps = self._fitted.keeps_bytes and inputs.dtype == np.uint8
         return values.astype(np.uint8) if keeps else values, None
 

@@ -78,9 +78,12 @@ class MovingClassifier:
 
 def unflattened(flat: np.ndarray, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """Return the parts of a flat array, in the shapes of others."""
-    ends = np.cumsum([a.size for a in arrays])
-    parts = np.split(flat, ends[:-1])
-    return [part.reshape(a.shape) for part, a in zip(parts, arrays, strict=True)]
+    parts = []
+    begin = 0
+    for array in arrays:
+        parts.append(flat[begin : begin + array.size].reshape(array.shape))
+        begin += array.size
+    return parts
 
 
 # The functions below are called with each part, in the process that has it.

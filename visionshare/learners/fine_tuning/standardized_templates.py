@@ -19,6 +19,8 @@ class StandardizedTemplates:
         self._features = features
         self._templates = tuple(features.templates)
         self.templates: tuple[int, ...] = ()
+        # Of each array of templates the directions, and what they were divided by.
+        self._directions: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         gains = []
         self.parameters = list(features.parameters)
         for position in self._templates:
@@ -42,15 +44,16 @@ class StandardizedTemplates:
         gradients = self._features.backward(images, values, seen, G, n_jobs)
         of_gains = []
         for position, gain in self._with_gains():
-            v = self.parameters[position]
-            gradients[position], of_gain = _gradients(v, gain, gradients[position])
+            known = self._directions[position]
+            gradients[position], of_gain = _gradients(known, gain, gradients[position])
             of_gains.append(of_gain)
         return gradients + of_gains
 
     def moved(self) -> None:
         """Take on the current parameters."""
         for position, gain in self._with_gains():
-            direction, _ = _direction(self.parameters[position])
+            direction, size = _direction(self.parameters[position])
+            self._directions[position] = direction, size
             self._features.parameters[position][...] = direction * _per_template(gain, direction)
         self._features.moved()
 
@@ -80,7 +83,9 @@ def _per_template(values: np.ndarray, templates: np.ndarray) -> np.ndarray:
 
 
 def _mean(templates: np.ndarray) -> np.ndarray:
-    return np.mean(templates, axis=tuple(range(1, templates.ndim)), keepdims=True)
+    # np.mean has the same bits and takes twice as long: templates are small.
+    flat = templates.reshape(len(templates), -1)
+    return _per_template(np.add.reduce(flat, axis=1) / np.float32(flat.shape[1]), templates)
 
 
 def _centered(templates: np.ndarray) -> np.ndarray:
@@ -98,9 +103,11 @@ def _direction(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return centered / size, size
 
 
-def _gradients(v: np.ndarray, gain: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradients in v and in the gains, from those in the templates."""
-    direction, size = _direction(v)
+def _gradients(
+    known: tuple[np.ndarray, np.ndarray], gain: np.ndarray, G: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradients in what directions are of and in the gains, from the templates'."""
+    direction, size = known
     along = _mean(G * direction)
     of_v = _per_template(gain, G) * (_centered(G) - along * direction) / size
     return np.asarray(of_v, np.float32), np.asarray(along.ravel() * G[0].size, np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,7 @@ class CellTemplates(Fitted):
         """Side of a template in pixels."""
         return int(self._taps.shape[1])
 
-    @property
+    @cached_property
     def out_shape(self) -> Shape:
         """Rows and columns of cells, and the number of templates."""
         return int(self.row_cells.max()) + 1, int(self.col_cells.max()) + 1, self.n_templates

@@ -97,7 +97,7 @@ class TemplateLayer(CellTemplates):
     def with_templates(self, templates: np.ndarray, biases: np.ndarray) -> TemplateLayer:
         """Return the layer with other templates; what is known of its cells is kept."""
         made = replace(self, templates=templates, biases=biases)
-        vars(made)["code"] = self.code
+        vars(made).update(code=self.code, out_shape=self.out_shape)
         vars(made)["code"] = self.code._replace(weights=made._packed)
         return made
 

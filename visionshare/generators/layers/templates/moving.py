@@ -44,7 +44,10 @@ class MovingTemplates(Moving):
         self.parameters = [layer.templates / self._size, layer.biases.copy()]
         self.templates = (0,)
         self._numbers: WholeNumbers | None = None
-        self._forward = runner([layer])
+        rows, columns, n = layer.out_shape
+        # Which template each maximum is of, and the maxima of a template one after the other.
+        self._owners = np.tile(np.arange(n), rows * columns)
+        self._order = np.argsort(self._owners, kind="stable")
 
     @property
     def _plain_templates(self) -> np.ndarray:
@@ -58,7 +61,7 @@ class MovingTemplates(Moving):
             templates = self._numbers.weights(templates)
             biases = self._numbers.biases(biases)
         self._fitted = self._fitted.with_templates(templates, biases)
-        self._forward = self._runner([self._fitted])
+        self._forward.renew([self._fitted])
 
     def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
         """Return the maxima, and where each is in the padded image; −1 where it is 0."""
@@ -110,14 +113,11 @@ class MovingTemplates(Moving):
         n, n_cells, n_templates = places.shape
         places = places.reshape(n, -1)
         slopes = slopes.reshape(n, -1)
-        # The maxima of a template one after the other, of all its cells.
-        owners = np.tile(np.arange(n_templates), n_cells)
-        order = np.argsort(owners, kind="stable")
         template_gradients(
             images,
             unit,
             ints,
-            order,
+            self._order,
             np.arange(n_templates + 1) * n_cells,
             places,
             slopes,
@@ -126,7 +126,7 @@ class MovingTemplates(Moving):
         )
         if len(sums.inputs):
             templates = as_lines(self._fitted.templates)
-            image_gradients(templates, ints, owners, places, slopes, as_lines(sums.inputs))
+            image_gradients(templates, ints, self._owners, places, slopes, as_lines(sums.inputs))
 
     def quantize(
         self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int

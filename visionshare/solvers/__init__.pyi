@@ -17,9 +17,11 @@ from .coordinate import AdaBoost as AdaBoost
 from .coordinate import GradBoost as GradBoost
 from .fista import Fista as Fista
 from .intercepts import intercepts_alone as intercepts_alone
+from .muon import Muon as Muon
 from .newton import Newton as Newton
 from .newton import polish as polish
 from .preconditioner import Preconditioner as Preconditioner
+from .registry import OPTIMIZERS as OPTIMIZERS
 from .registry import SOLVERS as SOLVERS
 from .registry import solver_maker as solver_maker
 from .tasks import Solver as Solver

@@ -8,8 +8,8 @@ import numpy as np
 
 # Fraction of the peak rate that a cycle begins with.
 _FIRST = 0.04
-# Decay of the means of gradients, and of their squares.
-_MEAN = 0.9
+#: Decay of the means of gradients, and of their squares.
+MEAN = 0.9
 _SQUARES = 0.999
 
 
@@ -86,15 +86,18 @@ class Adam:
     def step(self, gradients: Sequence[np.ndarray], fraction: float = 1.0) -> None:
         """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
-        grown = 1 - _MEAN**self.steps
-        squared = 1 - _SQUARES**self.steps
+        grown = 1 - MEAN**self.steps
+        along = self._along(gradients)
+        for parameter, step, rate in zip(self.parameters, along, self.rates, strict=True):
+            parameter -= np.float32(fraction * rate / grown) * step
+
+    def _along(self, gradients: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Take on gradients, and return mean / root mean square of those of each parameter."""
         gradient = np.concatenate([g.ravel() for g in gradients])
-        self._mean *= _MEAN
-        self._mean += (1 - _MEAN) * gradient
+        self._mean *= MEAN
+        self._mean += (1 - MEAN) * gradient
         self._square *= _SQUARES
         self._square += (1 - _SQUARES) * np.square(gradient)
-        root = np.sqrt(self._square / squared)
+        root = np.sqrt(self._square / (1 - _SQUARES**self.steps))
         root += 1e-8
-        steps = self._parts(self._mean / root)
-        for parameter, step, rate in zip(self.parameters, steps, self.rates, strict=True):
-            parameter -= np.float32(fraction * rate / grown) * step
+        return self._parts(self._mean / root)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from visionshare.errors import InputError
 from visionshare.registry import Registry
+from visionshare.solvers.adam import Adam
 from visionshare.solvers.admm import Admm
 from visionshare.solvers.coordinate import AdaBoost, GradBoost
 from visionshare.solvers.fista import Fista
+from visionshare.solvers.muon import Muon
 from visionshare.solvers.newton import Newton
 from visionshare.solvers.tasks import Solver, TaskProblem
 
@@ -23,6 +25,9 @@ SOLVERS: Registry[Solver] = Registry(
     },
     ("solve",),
 )
+
+#: Gradient steps of fine-tuning by name.
+OPTIMIZERS: dict[str, type[Adam]] = {"adam": Adam, "muon": Muon}
 
 
 def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[TaskProblem], Solver]:

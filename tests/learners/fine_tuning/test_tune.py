@@ -122,9 +122,10 @@ def test_a_run_resumes_after_features_went(greedy, digits, tmp_path):
         assert _same(once, run(tmp_path, jobs=2)), last
 
 
-def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path, optimizer):
     images, y = digits[0][:600], digits[1][:600]
-    settings = FineTuning(**QUICK, max_products=15)
+    settings = FineTuning(**QUICK, max_products=15, optimizer=optimizer)
     once = fine_tune(greedy, images, y, settings)
     assert once.n_features == 8 + 15
     assert _same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
@@ -282,6 +283,7 @@ def test_products_that_went_have_no_weight_in_the_averages(greedy, digits):
         ("batch", 1.5),
         ("rate", -1),
         ("rate", float("nan")),
+        ("optimizer", "sgd"),
         ("max_features", 0),
         ("max_features", 2.5),
         ("max_products", 0),

@@ -11,6 +11,7 @@ from visionshare.generators.layers.integers.rounding import format_of
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.fine_tuning.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
+from visionshare.solvers import OPTIMIZERS
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class FineTuning:
     rate : float, default 1e-3
         Peak rate of the features' parameters, in their own units, and of the weights of
         standardized features.
+    optimizer : {"adam", "muon"}, default "adam"
+        What makes steps of gradients. With "muon" the templates of a layer move in different
+        directions (:class:`visionshare.solvers.Muon`): fewer epochs do.
     max_features : int, optional
         Features that stay after half of the epochs, those that move the scores most. All when
         omitted. A search that is blind to how features will move takes too many, and then the
@@ -120,6 +124,7 @@ class FineTuning:
     epochs: int = 20
     batch: int = 128
     rate: float = 1e-3
+    optimizer: str = "adam"
     max_features: int | None = None
     head: str = "products"
     n_units: int = 48
@@ -142,6 +147,8 @@ class FineTuning:
     def __post_init__(self) -> None:
         if self.head not in HEADS:
             raise InputError("head", self.head, " or ".join(map(repr, HEADS)))
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError("optimizer", self.optimizer, " or ".join(map(repr, OPTIMIZERS)))
         check_class_weight(self.class_weight)
         if self.head in UNITS and self.max_features is not None:
             accepted = "none where units follow the features"

@@ -37,7 +37,7 @@ from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.learners.fine_tuning.quantized_scores import QuantizedScores
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
-from visionshare.solvers import Adam, one_cycle
+from visionshare.solvers import OPTIMIZERS, one_cycle
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -112,7 +112,7 @@ class Tuner:
         """Prepare the steps of all that moves, before the first."""
         moving = self.model.parameters
         rates = [self.settings.rate] * (len(moving) - 1) + [self.settings.product_rate]
-        self.adam = Adam(moving, rates)
+        self.optimizer = OPTIMIZERS[self.settings.optimizer](moving, rates)
         self.averages = Averages(moving, self.settings.averaging)
 
     def _tunable(self, family: Any) -> Tunable:
@@ -239,12 +239,12 @@ class Tuner:
         """Take a step by the gradient of the loss in all that moves."""
         scores = self.model.scores
         alpha = np.float32(self.settings.alpha)
-        gradients = unflattened(gradient, self.adam.parameters)
+        gradients = unflattened(gradient, self.optimizer.parameters)
         gradients[-3] += alpha * scores.W
         gradients[-1] += alpha * scores.Q
-        self.adam.step(gradients, rate)
+        self.optimizer.step(gradients, rate)
         self.model.moved()
-        self.averages.update(self.adam.steps)
+        self.averages.update(self.optimizer.steps)
 
     def _figures(
         self, orders: list[np.ndarray], found: list[list[tuple[float, np.ndarray]]]
@@ -324,19 +324,19 @@ class Tuner:
         self.model.moved()
 
     def _arrays(self) -> list[np.ndarray]:
-        moments = [*self.adam.means, *self.adam.squares]
-        return [*self.adam.parameters, *moments, *self.averages.values]
+        moments = [*self.optimizer.means, *self.optimizer.squares]
+        return [*self.optimizer.parameters, *moments, *self.averages.values]
 
     def _state(self) -> np.ndarray:
         """Return all that moves, end to end, the number of steps last."""
         flat = [a.ravel() for a in self._arrays()]
-        return np.concatenate([*flat, [self.adam.steps]]).astype(np.float64)
+        return np.concatenate([*flat, [self.optimizer.steps]]).astype(np.float64)
 
     def _adopt(self, state: np.ndarray) -> None:
         arrays = self._arrays()
         for array, values in zip(arrays, unflattened(state[:-1], arrays), strict=True):
             array[...] = values.astype(np.float32)
-        self.adam.steps = int(state[-1])
+        self.optimizer.steps = int(state[-1])
         self.model.features.moved()
 
     def classifier(self, history: list[Epoch]) -> CompactClassifier:

@@ -95,7 +95,7 @@ def fine_tune(
 
     Notes
     -----
-    Adam steps with a one-cycle rate.
+    Steps have a one-cycle rate, see ``FineTuning.optimizer``.
 
     Examples
     --------

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.layers.templates.intrinsics import (
+from visionshare.generators.layers.templates.emitter import LANES
+from visionshare.generators.layers.templates.few_steps import (
     FEW_TOGETHER,
-    LANES,
     largest_in_cells,
     split_columns,
 )

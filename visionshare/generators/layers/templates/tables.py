@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.generators.layers.layer import LayerCode, Shape
-from visionshare.generators.layers.templates.intrinsics import FEW_TOGETHER, LANES
+from visionshare.generators.layers.templates.emitter import LANES
+from visionshare.generators.layers.templates.few_steps import FEW_TOGETHER
 from visionshare.generators.layers.templates.responses import Cells, lanes_of, sums_of, taps_of
 
 # Where each number is in the header of the table of integers.

@@ -3,6 +3,7 @@
     python -m benchmarks.finding --data DIR --model FILE --json FILE
 
 The classifier is learned from 4,000 digits of MNIST, which take a minute, unless FILE is there.
+The background that it refuses is photographs of CIFAR-10; --no-background is without any.
 Each photograph of 192 × 192 has a digit of 28, one of 42 and one of 63 pixels, from the test
 images, in three of its corners. A box is right if it overlaps a digit that no surer box has by
 half (intersection over union) and names it. Average precision is the mean of the precisions at
@@ -32,6 +33,8 @@ __all__ = ["average_precision", "main", "scenes"]
 
 SIZES = (28, 42, 63)
 _SIDE, _SMALLEST = 192, 24
+# Photographs of the background.
+_BACKGROUND = 500
 
 
 class Scene(NamedTuple):
@@ -118,6 +121,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--time", type=float, default=60, help="seconds that the classifier learns")
     parser.add_argument("--n", type=int, default=24, help="photographs")
+    parser.add_argument("--no-background", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     train, test = known_set("mnist", given.data)
@@ -127,11 +131,17 @@ def main() -> None:
     model = CompactClassifier.load(given.model)
     calibrating = test.images[::2]
     label = None if model.classes.dtype.kind in "UO" else -1
-    rule = learn_unknown_rule(model, train.images, calibrating, unknown_label=label)
+    background = None
+    if not given.no_background:
+        others = load_images("cifar10", "train", given.data, mode="gray").images
+        background = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in others[:_BACKGROUND]]
+    rule = learn_unknown_rule(
+        model, train.images, calibrating, background=background, unknown_label=label
+    )
     flowers = given.data / "flowers" / "flowers128.tar"
     photographs = load_images(flowers, "train", size=(128, 128), mode="gray").images
-    others = test.subset(np.arange(1, len(test), 2))
-    figures = measured(replace(model, unknown=rule), others, scenes(others, photographs, given.n))
+    digits = test.subset(np.arange(1, len(test), 2))
+    figures = measured(replace(model, unknown=rule), digits, scenes(digits, photographs, given.n))
     text = json.dumps(figures, indent=1) + "\n"
     sys.stdout.write(text)
     if given.json is not None:

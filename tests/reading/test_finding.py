@@ -69,7 +69,7 @@ def test_nothing_is_found_on_a_wall_or_in_a_picture_that_is_too_small(model, pic
 def test_the_command_writes_boxes_and_a_picture(model, picture, tmp_path):
     model.save(tmp_path / "c.safetensors")
     Image.fromarray(picture).save(tmp_path / "wall.png")
-    arguments = ["find", str(tmp_path / "c.safetensors"), str(tmp_path / "wall.png")]
+    arguments = ["find", str(tmp_path / "c.safetensors"), str(tmp_path / "wall.png"), "--jobs", "1"]
     overlay = tmp_path / "found.png"
     said = CliRunner().invoke(app, [*arguments, "--json", "--overlay", str(overlay)])
     assert said.exit_code == 0, said.output
@@ -79,6 +79,39 @@ def test_the_command_writes_boxes_and_a_picture(model, picture, tmp_path):
         assert drawn.size == (66, 40)
     lines = CliRunner().invoke(app, arguments).output.splitlines()
     assert len(lines) == 2
+
+
+def test_with_a_background_bars_are_found_on_noise(model):
+    rng = np.random.default_rng(4)
+    photographs = [rng.integers(0, 256, (9, 12), np.uint8).repeat(6, 0).repeat(6, 1) for _ in "12"]
+    known, held_out = crops(600, 0), crops(600, 1)
+    rule = learn_unknown_rule(model, known, held_out, background=photographs[:1])
+    picture = photographs[1].copy()
+    picture[20:32, 30:42] = crops(1, 3, 0)[0]
+    surest = find(replace(model, unknown=rule), picture)[0]
+    assert surest.label == "lying"
+    assert overlap(np.array(surest.box, float), np.array([[20, 30, 32, 42.0]]))[0] > 0.5
+    for bad in ([], [photographs[0].astype(float)], [np.zeros((9, 9, 3), np.uint8)]):
+        with pytest.raises(InputError, match="background"):
+            learn_unknown_rule(model, known, held_out, background=bad)
+
+
+def test_of_a_folder_each_line_names_the_picture(model, picture, tmp_path):
+    model.save(tmp_path / "c.safetensors")
+    walls = tmp_path / "walls"
+    walls.mkdir()
+    Image.fromarray(picture).save(walls / "a.png")
+    Image.fromarray(picture[:, 53:]).save(walls / "b.png")
+    (walls / "broken.png").write_bytes(b"nothing")
+    arguments = ["find", str(tmp_path / "c.safetensors"), str(walls), "--jobs", "1"]
+    said = CliRunner().invoke(app, [*arguments, "--overlay", str(tmp_path / "boxes")])
+    lines = said.stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(str(walls / "a.png")) for line in lines)
+    assert "1 of 3 pictures" in str(said.exception)
+    assert sorted(file.name for file in (tmp_path / "boxes").iterdir()) == ["a.png", "b.png"]
+    one = CliRunner().invoke(app, [*arguments, "--overlay", str(tmp_path / "boxes.png")])
+    assert "several pictures" in str(one.exception)
 
 
 def test_overlap_is_intersection_over_union():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from visionshare.classifier.unknown import (
     measures,
 )
 from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
+from visionshare.datasets.augmentation.windows import parts, placed, prepared
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.errors import InputError
 
@@ -42,6 +44,7 @@ def learn_unknown_rule(
     *,
     reject: float = 0.01,
     unknown: Any = None,
+    background: Sequence[np.ndarray] | None = None,
     unknown_label: Any = None,
     seed: int = 0,
     n_jobs: int = 1,
@@ -61,6 +64,9 @@ def learn_unknown_rule(
     unknown : array or sequence, optional
         Pictures that are of no class, where there are any: they count as much as all made ones of
         one of two sorts, far from known ones and near to them.
+    background : sequence of ndarray (H, W) or (H, W, 3), uint8, optional
+        Photographs that show nothing of any class, for :func:`visionshare.reading.find`: windows
+        of them are unknown, and known pictures are also seen in them, a little off.
     unknown_label : str, int or float, optional
         What refused pictures are called: "unknown" where classes are texts.
     seed : int, default 0
@@ -104,23 +110,36 @@ def learn_unknown_rule(
     per_class = -(-_MOST_KNOWN // len(classifier.classes))
     some = sample_per_class(labels, per_class, np.random.default_rng(seed))
     known, known_scores, labels = known[some], known_scores[some], labels[some]
+    if background is not None:
+        _check_background(classifier, background)
+        # Where ink is cut out, it is never off.
+        if not classifier.preprocessing.crop and classifier.preprocessing.fit == "resize":
+            known = np.concatenate([known, placed(known, background, seed)])
+            known_scores = classifier.decision_function(known, n_jobs)
+            labels = np.tile(labels, 2)
+            seen = placed(calibrating, background, seed + 1)
+            calibrating = np.concatenate([calibrating, seen])
+            calibrating_scores = classifier.decision_function(calibrating, n_jobs)
     # 2) Pictures of no class: made ones, and those at hand.
     n_each = min(_PER_KIND, max(20, len(known) // 4))
     groups = [strangers(known, labels, n_each, seed)]
     groups.append(_near(classifier, known, labels, n_each, seed))
     if unknown is not None:
         groups.append(_bytes_of(classifier, unknown, "unknown"))
+    if background is not None:
+        windows = parts(background, 2 * _PER_KIND, known.shape[1:], seed)
+        groups.append(prepared(windows, classifier.preprocessing))
     # 3) What pictures of each class look like, and how they vary.
     temperature = classifier.temperature
     seen = appearance(known, known_scores, temperature)
     rule = _appearances(seen, labels, len(classifier.classes), label, float(reject))
     # 4) Weights of the two sums: ridge regression of known (1) against unknown (-1).
-    parts = [measures(known, known_scores, temperature, rule)]
+    tables = [measures(known, known_scores, temperature, rule)]
     for group in groups:
         scores = classifier.decision_function(group, n_jobs)
-        parts.append(measures(group, scores, temperature, rule))
+        tables.append(measures(group, scores, temperature, rule))
     n = 2 * len(rule.center)
-    weights = np.stack([_ridge(parts, np.arange(n + 1)), _ridge(parts, np.arange(n, n + 8))])
+    weights = np.stack([_ridge(tables, np.arange(n + 1)), _ridge(tables, np.arange(n, n + 8))])
     # 5) Both sums on one scale: 0 for common known pictures, -1 for rare ones.
     measured = measures(calibrating, calibrating_scores, temperature, rule)
     sums = measured @ weights.T
@@ -150,6 +169,17 @@ def _near(
     copies, rows = turned(known, 3 * n, seed)
     is_other = np.argmax(classifier.decision_function(copies), axis=1) != labels[rows]
     return np.concatenate([copies[is_other], pieces(known, labels, n, seed)])
+
+
+def _check_background(classifier: CompactClassifier, background: Sequence[np.ndarray]) -> None:
+    n_axes = 3 if classifier.picture_mode == "color" else 2
+    for picture in background:
+        if picture.ndim != n_axes or picture.dtype != np.uint8:
+            given = f"a picture of {picture.ndim} axes and type {picture.dtype}"
+            accepted = f"{n_axes} axes and bytes, as pictures of the classifier"
+            raise InputError("background", given, accepted)
+    if len(background) == 0:
+        raise InputError("background", "no pictures", "photographs that show nothing of any class")
 
 
 def _bytes_of(classifier: CompactClassifier, images: Any, name: str) -> np.ndarray:

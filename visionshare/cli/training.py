@@ -118,6 +118,13 @@ class OwnPictureOptions:
             help='Pictures of no class, for --reject; those of a class folder "unknown" are too.',
         ),
     ] = None
+    background: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Photographs that show nothing of any class, for --reject: prepares for find.",
+        ),
+    ] = None
 
     @property
     def given(self) -> list[str]:

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets.augmentation.windows import prepared
 from visionshare.datasets.intake import as_rasters
-from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import InputError
 
 __all__ = ["Found", "find", "overlap"]
@@ -46,7 +46,7 @@ def find(
     smallest: int | None = None,
     step: float = 0.1,
     scale: float = 1.15,
-    least: float = 0.02,
+    least: float = 0.1,
     apart: float = 0.3,
     n_jobs: int = 1,
 ) -> list[Found]:
@@ -63,7 +63,7 @@ def find(
         Distance of windows, as a part of their side.
     scale : float, default 1.15
         How many times as large the next windows are.
-    least : float, default 0.02
+    least : float, default 0.1
         Score of a thing at least: the lower, the more are found, and the more wrongly.
     apart : float, default 0.3
         Of things that overlap more (intersection over union), the surest stays.
@@ -166,17 +166,13 @@ def _classified(
     """Return the likeliest class of each window and its score, 0 for refused ones."""
     rule = classifier.unknown
     rows, columns = classifier.image_shape[:2]
-    plain = classifier.preprocessing == Preprocessing()
     best = np.empty(len(corners), np.int64)
     sure = np.empty(len(corners))
     for begin in range(0, len(corners), _BATCH):
         part = slice(begin, begin + _BATCH)
-        windows = [level[y : y + rows, x : x + columns] for y, x in corners[part].tolist()]
-        if not plain:
-            # As crops are prepared: ink is cut out, for example.
-            steps = classifier.preprocessing
-            windows = [steps.apply(window, (rows, columns)) for window in windows]
-        images = as_rasters(np.stack(windows).reshape(-1, *classifier.image_shape))
+        cut = [level[y : y + rows, x : x + columns] for y, x in corners[part].tolist()]
+        windows = np.stack(cut).reshape(-1, *classifier.image_shape)
+        images = as_rasters(prepared(windows, classifier.preprocessing))
         scores = classifier.decision_function(images, n_jobs)
         probabilities = classifier.probabilities(scores)
         known = classifier.known(images, scores)

@@ -49,6 +49,7 @@ class PictureOptions:
     skip_broken: bool = False
     reject: float | None = None
     unknown: Path | None = None
+    background: Path | None = None
     groups: str | None = None
     target: str | None = None
     periodic: float | None = None
@@ -113,11 +114,11 @@ def recipe_for_pictures(
         raise InputError("--test-fraction", fraction, "a number from 0 to below 1")
     if options.reject is not None and not 0 < options.reject < 1:
         raise InputError("--reject", options.reject, "a share above 0 and below 1, such as 0.01")
-    if options.unknown is not None:
-        if options.reject is None:
-            raise InputError("--unknown", str(options.unknown), "beside --reject 0.01")
-        if not options.unknown.is_dir():
-            raise InputError("--unknown", str(options.unknown), "a folder of pictures")
+    for name, folder in (("--unknown", options.unknown), ("--background", options.background)):
+        if folder is not None and options.reject is None:
+            raise InputError(name, str(folder), "beside --reject 0.01")
+        if folder is not None and not folder.is_dir():
+            raise InputError(name, str(folder), "a folder of pictures")
     if options.recipe is not None:
         load_recipe(options.recipe)
     if names_storage(source):
@@ -283,8 +284,9 @@ def _changes(
         # A mirrored letter is another one; what gray pictures show may be letters.
         changes["deformations"] = {"flip": 0.0}
     if options.reject is not None:
-        folder = None if options.unknown is None else str(options.unknown)
-        changes["unknown"] = {"reject": options.reject, "pictures": folder}
+        given = {"pictures": options.unknown, "background": options.background}
+        folders = {name: str(folder) for name, folder in given.items() if folder is not None}
+        changes["unknown"] = {"reject": options.reject, **folders}
     tuning: dict[str, Any] = {}
     if base.fine_tuning is not None and options.recipe is None:
         tuning = {"epochs": min(max(_EPOCHS[0], _PASSES // max(1, n)), _EPOCHS[1])}

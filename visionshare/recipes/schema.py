@@ -155,11 +155,13 @@ class UnknownPart(Section):
 
     ``reject``: share of known pictures that may be refused. ``label``: what refused ones are
     called. ``pictures``: a folder of unknown pictures, beside those of a class called ``label``.
+    ``background``: a folder of photographs that show nothing of any class.
     """
 
     reject: float = Field(default=0.01, gt=0, lt=1)
     label: str = "unknown"
     pictures: str | None = None
+    background: str | None = None
 
 
 class SearchPart(Section):

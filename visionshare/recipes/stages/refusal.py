@@ -40,9 +40,10 @@ def refusal_parts(
     """Return pictures that train, test, validate and calibrate, and those of the unknown class."""
     section = recipe.unknown
     label = section.label if section is not None else ""
-    folder = None if section is None else section.pictures
-    if folder is not None and not (os.path.isdir(folder) and any(iter_images(Path(folder)))):
-        raise RecipeError(f"unknown.pictures (--unknown): {folder}: no folder of pictures")
+    for name, option in (("pictures", "--unknown"), ("background", "--background")):
+        folder = getattr(section, name, None)
+        if folder is not None and not (os.path.isdir(folder) and any(iter_images(Path(folder)))):
+            raise RecipeError(f"unknown.{name} ({option}): {folder}: no folder of pictures")
     unknown = None
     if label in training.classes:
         # A folder of this name is no class.

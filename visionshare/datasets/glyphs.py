@@ -31,7 +31,7 @@ from visionshare.datasets.fonts import (
     usable_fonts,
 )
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.ink import find_ink, sharpened
+from visionshare.datasets.ink import find_ink
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE
 from visionshare.errors import DataError, InputError
 
@@ -207,17 +207,21 @@ def render_sheet(
         sevens = [c == "7" and bool(r) for c, r in zip(characters, rare, strict=True)]
         clean = [_without_left(c) if s else c for c, s in zip(clean, sevens, strict=True)]
     drawn = [_bent(one, settings, rng) for one in clean]
-    # Where letters touch, a reader cuts: beside a character are edges of its neighbors.
-    touch = settings.camera and rng.random() < 0.3
-    sheet, cells = _on_sheet(drawn, rng.uniform(0.02, 0.12) * pixels if touch else None)
+    height, width = (max(one.shape[axis] for one in drawn) + 4 for axis in (0, 1))
+    across = int(np.ceil(np.sqrt(len(drawn))))
+    down = -(-len(drawn) // across)
+    sheet = np.full((down * height, across * width), 255, np.uint8)
+    cells = []
+    for i, one in enumerate(drawn):
+        y = i // across * height
+        x = i % across * width
+        sheet[y + 2 : y + 2 + one.shape[0], x + 2 : x + 2 + one.shape[1]] = one
+        cells.append((slice(y, y + height), slice(x, x + width)))
     # 2) as they are scanned
     sheet = _elastic(sheet, settings.elastic * pixels / 100, pixels / 8, rng)
     scanned = _scanned(sheet, rng)
     if settings.camera:
         scanned = _photographed(scanned, pixels, rng)
-        if rng.random() < 0.25:
-            # A second look at what was read with doubts is sharpened.
-            scanned = sharpened(scanned, rng.uniform(1.5, 3.5), rng.uniform(1.0, 3.0))
     ink = find_ink(scanned)
     # 3) the ink of each cell
     rasters = []
@@ -225,33 +229,6 @@ def render_sheet(
         mask = _cropped(without_specks(ink.mask[cell]), rng)
         rasters.append(PRINTED.apply_to_ink(ink.darkness[cell], mask, PRINTED_SIZE))
     return np.stack(rasters)
-
-
-def _on_sheet(
-    drawn: list[np.ndarray], gap: float | None
-) -> tuple[np.ndarray, list[tuple[slice, slice]]]:
-    """Return characters on a grid, or in rows with a gap between neighbors, and their cells."""
-    height, width = (max(one.shape[axis] for one in drawn) + 4 for axis in (0, 1))
-    if gap is not None:
-        drawn = [one[:, _inked_columns(one)] for one in drawn]
-    widths = [width if gap is None else one.shape[1] + max(1, round(gap)) for one in drawn]
-    across = int(np.ceil(np.sqrt(len(drawn))))
-    down = -(-len(drawn) // across)
-    rows = [widths[i : i + across] for i in range(0, len(widths), across)]
-    sheet = np.full((down * height, max(map(sum, rows))), 255, np.uint8)
-    cells = []
-    for i, one in enumerate(drawn):
-        y = i // across * height
-        x = sum(rows[i // across][: i % across])
-        start = x + (2 if gap is None else (widths[i] - one.shape[1]) // 2)
-        sheet[y + 2 : y + 2 + one.shape[0], start : start + one.shape[1]] = one
-        cells.append((slice(y, y + height), slice(x, x + widths[i])))
-    return sheet, cells
-
-
-def _inked_columns(cell: np.ndarray) -> slice:
-    columns = np.flatnonzero(cell.min(axis=0) < 128)
-    return slice(int(columns[0]), int(columns[-1]) + 1) if len(columns) else slice(None)
 
 
 def _without_left(cell: np.ndarray) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import binary_dilation, find_objects, label
 
 from visionshare.datasets.canvas import Box, box_of
 
@@ -38,6 +37,9 @@ def find(values: np.ndarray, paper: int, high: int, threshold: int) -> Ink | Non
     ``paper`` is twice the value of paper, ``threshold`` of 2^16. None where all that stands out
     is small or touches the border, or hardly anything does.
     """
+    # Imported where it is needed: reading a page takes 15 MB less memory without it.
+    from scipy.ndimage import binary_dilation
+
     span = 2 * high - paper
     if span < 2 * LEAST_CONTRAST:
         return None
@@ -54,6 +56,8 @@ def find(values: np.ndarray, paper: int, high: int, threshold: int) -> Ink | Non
 
 def _chosen(mask: np.ndarray) -> np.ndarray | None:
     """Return the pixels of what is shown; None where there is nothing of its kind."""
+    from scipy.ndimage import find_objects, label
+
     runs = np.diff(mask.astype(np.int8), axis=1, prepend=0) == 1
     if runs.sum() > MOST_RUNS:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.ink import find_ink, sharpened
+from visionshare.datasets.ink import Ink, find_ink, is_blurred, magnified
 from visionshare.datasets.preprocessing import PRINTED_SIZE
 from visionshare.errors import InputError
 from visionshare.machine.resources import resolve_jobs, single_threaded_blas
@@ -33,8 +33,8 @@ _CLEARLY_BETTER = 0.03
 _OF_LETTERS = 0.12
 _OF_DIGITS = 0.35
 _SHORT_LINES = 0.3
-# Below this mean confidence a field may be blurred.
-_SHARP = 0.95
+# From this mean confidence on a field that was sharpened is not read as it is.
+_SHARP = 0.8
 _MAX_PIXELS_OF_FIELDS = 500_000
 # Below this mean confidence a text is worth a note.
 _DOUBTFUL = 0.75
@@ -185,18 +185,23 @@ class PageReader:
             angle = 0.0
         # Once for the page, not for each piece that is classified.
         with single_threaded_blas():
-            blocks = reader.read_ink(ink, max_pieces)
-            sure = confidence_of(blocks)
-            n_characters = sum(len(line.words) for block in blocks for line in block.lines)
-            if n_characters > 0 and sure < _SHARP and page.size <= _MAX_PIXELS_OF_FIELDS:
-                # A blurred field is read again, sharpened.
-                given = page if back is None else turned
-                sharp = reader.read_ink(find_ink(sharpened(given), ink.light_on_dark), max_pieces)
-                if confidence_of(sharp) > sure + _CLEARLY_BETTER:
-                    blocks = sharp
+            blocks = self._blocks(reader, page if back is None else turned, ink, max_pieces)
         if back is not None:
             blocks = _moved(blocks, lambda box: turned_box(box, back, width, height))
         return Page(width, height, blocks, angle, ink.light_on_dark)
+
+    def _blocks(
+        self, reader: LineReader, page: np.ndarray, ink: Ink, max_pieces: int
+    ) -> tuple[Block, ...]:
+        """Return the text of a level page."""
+        if page.size > _MAX_PIXELS_OF_FIELDS or not is_blurred(ink):
+            return reader.read_ink(ink, max_pieces)
+        # A blurred field is read sharpened, and as it is if that leaves doubts.
+        large = reader.read_ink(find_ink(magnified(page), ink.light_on_dark), max_pieces)
+        sharp = _moved(large, lambda box: Box(*(round(side / 2) for side in box)))
+        if confidence_of(sharp) >= _SHARP:
+            return sharp
+        return max(sharp, reader.read_ink(ink, max_pieces), key=confidence_of)
 
 
 def _uprightness(page: Page) -> float:

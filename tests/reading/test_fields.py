@@ -11,6 +11,7 @@ from scripts.reproduce.rendering import render_page
 from visionshare import load
 from visionshare.cli.main import main
 from visionshare.datasets.fonts import matplotlib_fonts
+from visionshare.datasets.ink import find_ink, is_blurred
 from visionshare.errors import InputError
 from visionshare.files.bundled import bundled_classifiers
 from visionshare.reading import PageReader, read_page
@@ -32,6 +33,20 @@ def _boxed(image, pad=6, thick=2):
 )
 def test_fields_keep_their_punctuation(reader, font, text):
     assert read_page(reader, render_page([text], font, 18)).text == text
+
+
+@pytest.mark.parametrize("text", ["2030-12-16", "34,754.00"])
+def test_blurred_fields_are_read_sharpened(font, text):
+    page = render_page([text], font, 16)
+    blurred = cv2.GaussianBlur(page, (0, 0), 2.0)
+    assert not is_blurred(find_ink(page))
+    assert is_blurred(find_ink(blurred))
+    found = PageReader(load("reader"), "0123456789.,-").read(blurred)
+    assert found.text == text
+    # Boxes are those of the picture as it was given.
+    height, width = blurred.shape
+    assert all(c.box.right <= width and c.box.bottom <= height for c in found.characters)
+    assert max(c.box.right for c in found.characters) > width / 2
 
 
 def test_only_allowed_characters_are_read(reader, font):

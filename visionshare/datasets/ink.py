@@ -108,8 +108,10 @@ def is_blurred(ink: Ink) -> bool:
     import cv2
 
     edges = ink.mask[:, 1:] != ink.mask[:, :-1]
-    steps = cv2.absdiff(ink.darkness[:, 1:], ink.darkness[:, :-1])[edges]
-    return len(steps) > 0 and float(np.median(steps)) < _SOFT
+    if not edges.any():
+        return False
+    steps = cv2.absdiff(ink.darkness[:, 1:], ink.darkness[:, :-1]).reshape(edges.shape)[edges]
+    return float(np.median(steps)) < _SOFT
 
 
 def magnified(gray: np.ndarray) -> np.ndarray:

@@ -198,7 +198,9 @@ class PageReader:
             return reader.read_ink(ink, max_pieces)
         # A blurred field is read sharpened, and as it is if that leaves doubts.
         large = reader.read_ink(find_ink(magnified(page), ink.light_on_dark), max_pieces)
-        sharp = _moved(large, lambda box: Box(*(round(side / 2) for side in box)))
+        sharp = _moved(
+            large, lambda b: Box(b.left // 2, b.top // 2, -(-b.right // 2), -(-b.bottom // 2))
+        )
         if confidence_of(sharp) >= _SHARP:
             return sharp
         return max(sharp, reader.read_ink(ink, max_pieces), key=confidence_of)

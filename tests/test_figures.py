@@ -56,7 +56,7 @@ def _of_pipelines():
                 max(run["macs"] for run in seeds),
                 max(run["features"] for run in seeds),
             )
-    for data in ("mnist", "fashion-mnist"):
+    for data in ("mnist", "fashion-mnist", "cifar10"):
         for row in _record(f"edge/{data}")["rows"]:
             if row["name"].endswith(", few bits") and row["optimize"] == "-Os":
                 flash = tuple(core["flash"] for core in row["cores"].values())

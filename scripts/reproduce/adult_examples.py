@@ -25,6 +25,8 @@ from visionshare.machine.resources import thread_limit
 RATIOS = (0.1, 0.3, 0.5, 0.7)
 COLUMNS = 100
 MAPS = ("Nystroem", "RBFSampler")
+# Constants of --quick.
+QUICK = {**kernels.QUICK, "COLUMNS": 10, "TUNINGS": moved_draws.TUNINGS[:2]}
 NAMES = (ONE, ALL, TUNED, *MAPS)
 PAPER = {
     ONE: ("84.23", "84.78", "84.91", "84.98"),
@@ -105,22 +107,19 @@ def _said(settings: Settings) -> list[list[str]]:
 def main() -> None:
     """Choose settings on the development rows, measure the splits and write the page."""
     options = arguments(__doc__).parse_args()
-    data, columns = load(options.data), 10 if options.quick else COLUMNS
+    data = load(options.data)
     with thread_limit(1):
         development, parts = splits(len(data.y), options.seeds)
-        rows = development[:1500] if options.quick else development
-        settings = choose(data, rows, columns)
+        settings = choose(data, development[: kernels.CHOOSING], COLUMNS)
         print(settings, flush=True)
         runs: list[dict[str, Any]] = []
         for seed, split in enumerate(parts):
-            runs += measure(data, split, settings, seed, columns)
+            runs += measure(data, split, settings, seed, COLUMNS)
             # A run that is stopped leaves the splits that it has measured.
-            write(options, data, settings, columns, runs)
+            write(options, data, settings, runs)
 
 
-def write(
-    options: Any, data: Adult, settings: Settings, columns: int, runs: list[dict[str, Any]]
-) -> None:
+def write(options: Any, data: Adult, settings: Settings, runs: list[dict[str, Any]]) -> None:
     """Write the page, and the runs as JSON."""
     accuracies: dict[tuple[str, int], list[float]] = {}
     seconds: dict[tuple[str, int], list[float]] = {}
@@ -136,10 +135,10 @@ def write(
         "adult_examples",
         n_rows=len(data.y),
         test=f"{1 - TRAINING:.0%}",
-        columns=columns,
+        columns=COLUMNS,
         last_seed=runs[-1]["seed"],
         folds=adult.FOLDS,
-        tuning_folds=moved_draws.FOLDS,
+        tuning_folds=adult.FOLDS,
         settings=table(["method", "settings"], _said(settings)),
         accuracies=table(head, kernels.rows_of(accuracies, seconds, NAMES)),
         paper=table(["paper", *(f"{r:.0%}" for r in RATIOS)], [[n, *v] for n, v in PAPER.items()]),

@@ -6,6 +6,9 @@ functions that fade to 0 at the radius, whose anchors begin as k-means' centers 
 gradients.
 
     python -m scripts.reproduce.anchors --data DIR
+
+The SVM, the choice of the ridge, searches and moved anchors that are in the raw runs beside the
+page are not run again; with another --out all are.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ import numpy as np
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
+    kept_runs,
     listed,
+    plain,
     pyplot,
     spread,
     stopwatch,
@@ -33,13 +38,14 @@ from visionshare.generators.anchors import AnchorColumns
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
 from visionshare.machine.resources import thread_limit
 
-VALIDATION = 10000
+# Training images, and how many of them, the last, validate.
+IMAGES, VALIDATION = 60_000, 10_000
 GAMMAS = (0.01, 0.02, 0.03, 0.04, 0.06)
 COSTS = (2.0, 5.0, 10.0, 20.0, 50.0)
 POOL: dict[str, Any] = {"n_components": 50, "n_anchors": 1500, "n_radii": 35}
 ROUNDS, ALPHAS = 230, (3e-5, 1e-4, 3e-4)
 # A few steps per round: the next round resumes from there; refits of up to 300 take 2.6 times as
-# long and are no better on the validation images. An exhaustive search is, at five times the cost.
+# long and are no better on the validation images. This search chooses the ridge.
 LEARNER: dict[str, Any] = {
     "search": "random",
     "search_options": {"n": 60},
@@ -47,13 +53,17 @@ LEARNER: dict[str, Any] = {
     "max_iter": 6,
     "scaling": "none",
 }
+# All candidates on a tenth of the images, the best 64 of them on all images: the search of the
+# figure. A copy of sampled images is small, whatever the number of columns.
+SCREENED: dict[str, Any] = {"search": "screened", "search_options": {"max_bytes": 1 << 40}}
 # What a round looks at, and gradients of its refit at most; the first is the learner above. They
 # have the ridge that is best at full length.
-SEARCHED, SEARCH_ROUNDS, COUNTS = 1e-4, 40, (10, 20, 40)
+SEARCHED, SEARCH_ROUNDS, SEARCH_SEEDS, COUNTS = 1e-4, 40, 1, (10, 20, 40)
 SEARCHES: dict[tuple[str, int], dict[str, Any]] = {
     ("60 random candidates", 6): {},
     ("600 random candidates", 6): {"search_options": {"n": 600}},
     ("all candidates", 6): {"search": "exhaustive", "search_options": None},
+    ("all candidates, screened", 6): SCREENED,
     ("60 random candidates", 300): {"max_iter": 300},
 }
 
@@ -62,6 +72,12 @@ MOVED, RADII, RADIUS = 230, 3, 1
 TUNING: dict[str, Any] = {
     "epochs": 8, "rate": 3e-3, "alpha": 1e-2, "label_smoothing": 0.1, "head": "linear",
     "validation_fraction": 0.0,
+}  # fmt: skip
+
+# Constants of --quick.
+QUICK = {
+    "GAMMAS": GAMMAS[1:3], "COSTS": COSTS[1:3], "POOL": {**POOL, "n_anchors": 30}, "ROUNDS": 10,
+    "ALPHAS": ALPHAS[:2], "SEARCH_ROUNDS": 4, "MOVED": 20, "IMAGES": 3000,
 }  # fmt: skip
 
 # Images and classes.
@@ -79,9 +95,9 @@ def last_of(y: np.ndarray) -> np.ndarray:
     return np.arange(len(y)) >= len(y) - min(VALIDATION, len(y) // 6)
 
 
-def pool_of(images: np.ndarray, sizes: dict[str, Any], seed: int = 0) -> KernelAnchors:
+def pool_of(images: np.ndarray, seed: int = 0) -> KernelAnchors:
     """Return the candidates, which a seed draws."""
-    return KernelAnchors("linear", scaling="none", random_state=seed, **sizes).fit(images)
+    return KernelAnchors("linear", scaling="none", random_state=seed, **POOL).fit(images)
 
 
 def learn(
@@ -107,19 +123,17 @@ def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarra
     return np.array(errors)
 
 
-def chosen_alpha(
-    family: KernelAnchors, data: Examples, rounds: int, kept: Path
-) -> tuple[float, dict[float, float]]:
-    """Return the ridge with the least error on the last training images, and all errors.
+def chosen_errors(family: KernelAnchors, data: Examples, kept: Path) -> dict[str, float]:
+    """Return the error of each ridge on the last training images.
 
     The rounds of each are kept in a folder of ``kept``.
     """
     errors = {}
     for alpha in ALPHAS:
         folder = kept / f"ridge-{alpha:g}"
-        model = learn(family, data, rounds, alpha, last_of(data[1]), checkpoint=folder)
-        errors[alpha] = 100 * float(model.path_[-1].validation_error or 0)
-    return min(errors, key=lambda s: errors[s]), errors
+        model = learn(family, data, ROUNDS, alpha, last_of(data[1]), checkpoint=folder)
+        errors[f"{alpha:g}"] = 100 * float(model.path_[-1].validation_error or 0)
+    return errors
 
 
 def chosen_svm(V: np.ndarray, y: np.ndarray) -> tuple[tuple[float, float], list[list[Any]]]:
@@ -143,19 +157,30 @@ def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, in
     return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_), seconds
 
 
+def measured_svm(data: Examples, test: Examples) -> dict[str, Any]:
+    """Return error and support vectors of an SVM on the principal components."""
+    small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
+    V, W = small.vectors(data[0]), small.vectors(test[0])
+    at, tried = chosen_svm(V, data[1])
+    error, machines, _ = svm_error((V, data[1]), (W, test[1]), at)
+    return {"error": error, "machines": machines, "tried": tried}
+
+
 def curve(
-    data: Examples, test: Examples, sizes: dict[str, Any], rounds: int, kept: Path
+    data: Examples, test: Examples, kept: Path, tried: dict[str, float] | None
 ) -> dict[str, Any]:
     """Choose the ridge, learn from all but a few validation images, and test every round."""
     images, y = data
-    family = pool_of(images, sizes)
-    alpha, errors = chosen_alpha(family, data, rounds, kept)
+    family = pool_of(images)
+    errors = tried or chosen_errors(family, data, kept)
+    alpha = float(min(errors, key=lambda one: errors[one]))
     validation = np.zeros(len(y), bool)
     validation[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
     begun = time.process_time()
-    model = learn(family, data, rounds, alpha, validation, checkpoint=kept / "final")
+    changes = {**SCREENED, "checkpoint": kept / "final"}
+    model = learn(family, data, ROUNDS, alpha, validation, **changes)
     return {
-        "sizes": sizes,
+        "sizes": POOL,
         "alpha": alpha,
         "tried": errors,
         "n_validation": int(validation.sum()),
@@ -175,13 +200,12 @@ class Searched(NamedTuple):
     seconds: float
 
 
-def searched(
-    data: Examples, sizes: dict[str, Any], rounds: int, seed: int, changes: dict[str, Any]
-) -> Searched:
+def searched(data: Examples, seed: int, changes: dict[str, Any]) -> Searched:
     """Return what a search and its refits reach; the last examples validate and do not train."""
-    family = pool_of(data[0], sizes, seed)
+    family = pool_of(data[0], seed)
     begun = time.process_time()
-    model = learn(family, data, rounds, SEARCHED, last_of(data[1]), random_state=seed, **changes)
+    changes = {**changes, "random_state": seed}
+    model = learn(family, data, SEARCH_ROUNDS, SEARCHED, last_of(data[1]), **changes)
     seconds = time.process_time() - begun
     last = model.path_[-1]
     errors = [100 * float(cast(float, step.validation_error)) for step in model.path_]
@@ -247,55 +271,68 @@ def plot(path: Path, curve: dict[str, Any], svm: float) -> None:
 
 
 def main() -> None:
-    """Measure the SVM, the anchors and the searches; write page and picture."""
+    """Measure what is missing of SVM, anchors and searches; write page and picture."""
     parser = arguments(__doc__)
     parser.add_argument("--runs", type=Path, default=Path("out/anchors"), help="folder of rounds")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
-    data, test = (read(options.data / "mnist", kind) for kind in ("train", "t10k"))
-    sizes, rounds, search_rounds, anchors = dict(POOL), ROUNDS, SEARCH_ROUNDS, MOVED
-    if options.quick:
-        data = data[0][:6000], data[1][:6000]
-        sizes, rounds, search_rounds, anchors = {**POOL, "n_anchors": 30}, 10, 4, 20
+    images, y = read(options.data / "mnist", "train")
+    data, test = (images[:IMAGES], y[:IMAGES]), read(options.data / "mnist", "t10k")
+    found = kept_runs(options.out, "anchors") or {}
     with thread_limit(options.jobs):
-        small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
-        V, W = small.vectors(data[0]), small.vectors(test[0])
-        at, tried = chosen_svm(V, data[1])
-        error, machines, _ = svm_error((V, data[1]), (W, test[1]), at)
-        greedy = curve(data, test, sizes, rounds, options.runs)
-        searches = {
-            key: [
-                searched(data, sizes, search_rounds, seed, changes) for seed in range(options.seeds)
+        if "svm" not in found:
+            found["svm"] = measured_svm(data, test)
+        tried = found.get("greedy", {}).get("tried")
+        found["greedy"] = curve(data, test, options.runs, tried)
+        searches = found.setdefault("searches", {})
+        for key, changes in SEARCHES.items():
+            runs = searches.setdefault(" | ".join(map(str, key)), [])
+            runs += [
+                plain(searched(data, seed, changes)) for seed in range(len(runs), SEARCH_SEEDS)
             ]
-            for key, changes in SEARCHES.items()
-        }
-        moving = [moved(data, test, seed, anchors) for seed in range(options.seeds)]
-    options.out.mkdir(parents=True, exist_ok=True)
-    plot(options.out / "anchors.png", greedy, error)
-    svm = {"error": error, "machines": machines, "tried": tried}
-    found = {"svm": svm, "greedy": greedy, "searches": searches, "moved": moving}
-    keep_runs(options.out, "anchors", found)
+        moving = found.setdefault("moved", [])
+        moving += [
+            plain(moved(data, test, seed, MOVED)) for seed in range(len(moving), options.seeds)
+        ]
+    write(options.out, found, len(data[1]))
+
+
+def write(out: Path, found: dict[str, Any], n_train: int) -> None:
+    """Write page, picture and raw runs."""
+    greedy, error, machines = found["greedy"], found["svm"]["error"], found["svm"]["machines"]
+    searches = {
+        key: [Searched(**run) for run in found["searches"][" | ".join(map(str, key))]]
+        for key in SEARCHES
+    }
+    seconds = {
+        search: np.mean([run.seconds for run in runs]) for (search, _), runs in searches.items()
+    }
+    moving = [Moved(**run) for run in found["moved"]]
+    out.mkdir(parents=True, exist_ok=True)
+    plot(out / "anchors.png", greedy, error)
+    keep_runs(out, "anchors", found)
     best = [["SVM, Gaussian kernel", f"{error:.2f}", machines]]
     best.append(["ShareBoost", f"{greedy['test'][-1]:.2f}", len(greedy["test"])])
     errors = [run.error for run in moving]
     said = f"{spread(errors)} ({listed(np.round(errors, 2))})"
     best.append(["tapered anchors, moved", said, moving[0].anchors])
     write_page(
-        options.out,
+        out,
         "anchors",
         best=table(["", "test error, %", "anchors or support vectors"], best),
         points_above=f"{greedy['test'][-1] - error:.2f}",
         n_anchors=len(greedy["test"]),
         n_components=POOL["n_components"],
-        n_validation=f"{last_of(data[1]).sum():,}",
+        n_validation=f"{min(VALIDATION, n_train // 6):,}",
         searches=table_of(searches),
-        n_seeds=options.seeds,
+        gain=f"{seconds['all candidates'] / seconds['all candidates, screened']:.1f}",
+        n_seeds=SEARCH_SEEDS,
         moved_above=f"{np.mean(errors) - error:.2f}",
         moved_error=spread([run.train_error for run in moving]),
         moved_seconds=f"{np.mean([run.seconds for run in moving]):.0f}",
         macs=f"{moving[0].macs:,}",
         tuning=TUNING,
-        sizes=", ".join(f"{number} {name[2:]}" for name, number in sizes.items()),
+        sizes=", ".join(f"{number} {name[2:]}" for name, number in POOL.items()),
         alpha=f"{SEARCHED:g}",
     )
 

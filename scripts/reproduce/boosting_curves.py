@@ -98,8 +98,7 @@ def curve(history: Any, columns: ArrayColumns, test: Examples) -> Curve:
 
 
 def mnist_race(
-    digits: Any, support: np.ndarray, size: int, kernel: Callable[..., np.ndarray], length: float,
-    quick: bool,
+    digits: Any, support: np.ndarray, size: int, kernel: Callable[..., np.ndarray], length: float
 ) -> Race:  # fmt: skip
     """Return the race on the kernels of so many training images of each class."""
     rng, centers = np.random.default_rng(0), digits.X[support]
@@ -108,10 +107,10 @@ def mnist_race(
     H, T = (
         kernel(part, centers, length).astype(np.float32) for part in (digits.X[rows], digits.X_test)
     )
-    return race("MNIST", (H, digits.y[rows]), (T, digits.y_test), 5 if quick else ROUNDS)
+    return race("MNIST", (H, digits.y[rows]), (T, digits.y_test), ROUNDS)
 
 
-def landsat_race(data: Path, quick: bool, per_class: int = 240) -> Race:
+def landsat_race(data: Path, per_class: int = 240) -> Race:
     """Return the race on LandSat's products, so many training examples of each class."""
     X, y, train = load(data, "landsat")
     assert train is not None, "an official split"
@@ -119,7 +118,7 @@ def landsat_race(data: Path, quick: bool, per_class: int = 240) -> Race:
     of_class = [np.flatnonzero(train & (y == c)) for c in np.unique(y)]
     rows = np.concatenate([rng.choice(rows, per_class, replace=False) for rows in of_class])
     Z = products(X, np.sort(rows))
-    return race("LandSat", (Z[rows], y[rows]), (Z[~train], y[~train]), 5 if quick else ROUNDS)
+    return race("LandSat", (Z[rows], y[rows]), (Z[~train], y[~train]), ROUNDS)
 
 
 def kept_race(file: Path, run: Callable[[], Race]) -> Race:

@@ -47,6 +47,15 @@ POOL = 3000
 DRAWS = 59
 MANY = 500
 FOLDS = 3
+# Patches of a class that choose λ, and those of the main tables.
+CHOSEN_ON, PATCHES = 100, 500
+# Values of each parameter of further grids.
+GRIDS = (2, 4, 5)
+# Constants of --quick.
+QUICK = {
+    "TEST": 500, "COUNTS": (10, 20), "ALPHAS": ALPHAS[1:3], "MOST": 40, "POOL": 300,
+    "CHOSEN_ON": 60, "PATCHES": 200, "GRIDS": (2,),
+}  # fmt: skip
 # The refit is ten times as exact as what a violator has to exceed: otherwise filters that left
 # come back.
 LEARNER: dict[str, Any] = {
@@ -304,10 +313,10 @@ def from_values(stored: dict[str, Any]) -> dict[str, Any]:
 def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str, Any]:
     """Return alphas and runs of one set of plates; ``whole`` with all variants."""
     begun = time.perf_counter()
-    scores = {f.__name__: chosen(plates, f, 60 if args.quick else 100) for f in (learned, fixed)}
+    scores = {f.__name__: chosen(plates, f, CHOSEN_ON) for f in (learned, fixed)}
     _logger.info("%s after %.0f s", scores, time.perf_counter() - begun)
     drawn, grid = (best(scores[name]) for name in ("learned", "fixed"))
-    n = 200 if args.quick else args.patches
+    n = PATCHES
     data = [task(plates, n, seed) for seed in range(args.seeds)]
     seeds = list(enumerate(data))
     runs = {
@@ -327,7 +336,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
             one_pass(d, drawn, s, pooling="max") for s, d in seeds
         ]
         runs["ShareBoost"] = [shareboost(d, s) for s, d in seeds]
-        grids = {k**4: [fixed(d, grid, values=k) for d in data] for k in (2, 4, 5)}
+        grids = {k**4: [fixed(d, grid, values=k) for d in data] for k in GRIDS}
     _logger.info("all methods after %.0f s", time.perf_counter() - begun)
     sizes = {n: {name: runs[name] for name in ("learned", "selected", "fixed")}}
     for size in () if args.quick else args.sizes:
@@ -342,7 +351,6 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
 def main() -> None:
     """Run both sets of plates and write the page."""
     parser = arguments(__doc__)
-    parser.add_argument("--patches", type=int, default=500, help="per class, for the main tables")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
     parser.add_argument(
         "--runs", type=Path, default=Path("out/brodatz"),

@@ -33,6 +33,8 @@ from visionshare.machine.resources import thread_limit
 
 PER_CLASS = 240
 ALPHAS, LEAST, PRODUCTS = 12, 1e-2, 1296
+# Constants of --quick.
+QUICK = {"ALPHAS": 5}
 PENALTIES = ("l1", "l1/l2", "l1/linf")
 # One optimum, several solvers: where GradBoost's own sweeps would take minutes, Newton's method.
 SETTINGS: dict[str, Any] = {
@@ -119,7 +121,7 @@ def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
         test = Z[~train], y[~train]
         for penalty in PENALTIES:
             begun = time.perf_counter()
-            points = path_of(Z[chosen], y[chosen], test, penalty, 5 if options.quick else ALPHAS)
+            points = path_of(Z[chosen], y[chosen], test, penalty, ALPHAS)
             measured[penalty].append(points)
             seconds = round(time.perf_counter() - begun, 1)
             print(seed, penalty, seconds, *points, sep="\n", flush=True)

@@ -43,6 +43,11 @@ SHARES = (*np.geomspace(1, HALF, 24, endpoint=False), *np.geomspace(HALF, LEAST,
 # Isolet has 191 270 products: a random part of so many chooses its ridge; and 600 000 thresholds.
 MANY = 10_000
 FOLDS_OF_ISOLET, THRESHOLDS_OF_ISOLET, TEST_SHARE = 2, 60, 1 / 3
+# Constants of --quick.
+QUICK = {
+    "NAMES": {"pendigits": NAMES["pendigits"]}, "ROUNDS": {"pendigits": 12}, "STUMPS": 20,
+    "ALPHAS": ALPHAS[:2], "FOLDS": 2, "SHARES": SHARES[::6],
+}  # fmt: skip
 SHARE, REFIT = "ShareBoost", ", refitted weights"
 INF, TWO = "‖W‖ ∞,1", "‖W‖ 2,1"
 STUMP, JOINT = "ShareBoost, stumps", "JointBoost"
@@ -114,12 +119,10 @@ def of_stumps(thresholds: int | None) -> Maker:
     return made
 
 
-def choose(
-    X: np.ndarray, y: np.ndarray, maker: Maker, rounds: int, search: str, quick: bool
-) -> float:
+def choose(X: np.ndarray, y: np.ndarray, maker: Maker, rounds: int, search: str) -> float:
     """Return the ridge λ of the least error, averaged over all rounds and folds."""
-    folds = 2 if quick else FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
-    measured = dict.fromkeys(ALPHAS[:2] if quick else ALPHAS, 0.0)
+    folds = FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
+    measured = dict.fromkeys(ALPHAS, 0.0)
     for part, out in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
         family, columns = maker(X[part])
         for alpha in measured:
@@ -198,13 +201,11 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
     """Yield, after each split, the curves of every method; note the settings that were chosen."""
     X, y, official = load(options.data, name)
     rounds, stumps = ROUNDS[name], STUMPS
-    if options.quick:
-        rounds, stumps = rounds // 5, stumps // 5
     measured: dict[str, list[Curve]] = {}
     stump_maker = of_stumps(THRESHOLDS_OF_ISOLET if name == "isolet" else None)
     for number, (train, test) in enumerate(splits(X, y, official, options.seeds)):
         print(NAMES[name], number, flush=True)
-        alpha = choose(train[0], train[1], of_some_products, rounds, "exhaustive", options.quick)
+        alpha = choose(train[0], train[1], of_some_products, rounds, "exhaustive")
         made = of_products(train[0])
         curves = {SHARE: shareboost(made, train, test, rounds, "exhaustive", alpha)}
         for q, label in ((np.inf, INF), (2.0, TWO)):
@@ -212,7 +213,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
             curves[label], curves[label + REFIT] = pair
         pool = made[1].shape[1]
         made = stump_maker(train[0])
-        ridge = choose(train[0], train[1], stump_maker, stumps, "stumps", options.quick)
+        ridge = choose(train[0], train[1], stump_maker, stumps, "stumps")
         curves[STUMP] = shareboost(made, train, test, stumps, "stumps", ridge)
         curves[JOINT] = jointboost(made, train, test, stumps)
         split = "official" if official is not None else f"seed {number}"

@@ -37,6 +37,9 @@ TEMPLATES = 60
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2)
 CHOSEN_ON, FOLDS = 17, 3
 SHARED, APART = "ShareBoost", "one against the rest"
+# Constants of --quick.
+QUICK = {"COUNTS": (2, 4, 8), "TARGETS": (0.2, 0.15), "TRAINED": 60, "TEMPLATES": 20,
+         "ALPHAS": ALPHAS[1:3], "CHOSEN_ON": 8}  # fmt: skip
 # Features together, and features of each class.
 ROUNDS = {SHARED: 60, APART: 20}
 ROUNDS_OF_CHOICE = {SHARED: 30, APART: 8}

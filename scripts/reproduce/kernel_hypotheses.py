@@ -53,6 +53,13 @@ LENGTHS, LENGTH = (1.0, 2.0, 2.5, 3.0), 2.5
 SIZES, RACE_SIZE = (30, 100, 300), 100
 FRACTIONS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 5e-5, 2e-5)
 RIDGES = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01)
+# Training images that show which are hypotheses; None for all.
+SEEN: int | None = None
+# Constants of --quick.
+QUICK = {
+    "LENGTHS": (LENGTH,), "SIZES": (30,), "RACE_SIZE": 30, "FRACTIONS": FRACTIONS[:4],
+    "RIDGES": RIDGES[:2], "SEEN": 2000, "ROUNDS": 5,
+}  # fmt: skip
 PENALTIES = ("l1", "l1/l2", "l1/linf", "ridge")
 # Fractions of λ_max, or ridges, beyond the best that are still tried.
 PATIENCE = 2
@@ -198,8 +205,7 @@ def runs(options: Any, digits: Digits, support: np.ndarray) -> Iterator[Chosen]:
     rows = np.setdiff1d(np.arange(last, len(digits.X)), support)
     validation = kernel(digits.X[rows], centers, LENGTH).astype(np.float32), digits.y[rows]
     test = kernel(digits.X_test, centers, LENGTH).astype(np.float32), digits.y_test
-    sizes = SIZES[:1] if options.quick else SIZES
-    for size, seed in itertools.product(sizes, range(options.seeds)):
+    for size, seed in itertools.product(SIZES, range(options.seeds)):
         if size == max(SIZES) and seed >= options.seeds_of_largest:
             continue
         rng = np.random.default_rng(seed)
@@ -294,22 +300,15 @@ def main() -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     with thread_limit(options.jobs):
         digits = load(options.data)
-        seen = 3000 if options.quick else len(digits.X)
-        counts = {
-            length: mistakes(digits.X[:seen], digits.y[:seen], length)
-            for length in ((LENGTH,) if options.quick else LENGTHS)
-        }
+        counts = {length: mistakes(digits.X[:SEEN], digits.y[:SEEN], length) for length in LENGTHS}
         support = counts[LENGTH]
         found = list(runs(options, digits, support))
         races = [
             kept_race(
                 options.runs / "race-mnist.json",
-                lambda: mnist_race(digits, support, RACE_SIZE, kernel, LENGTH, options.quick),
+                lambda: mnist_race(digits, support, RACE_SIZE, kernel, LENGTH),
             ),
-            kept_race(
-                options.runs / "race-landsat.json",
-                lambda: landsat_race(options.data, options.quick),
-            ),
+            kept_race(options.runs / "race-landsat.json", lambda: landsat_race(options.data)),
         ]
     write(options, counts, found, races)
 

@@ -60,7 +60,16 @@ COSTS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
 LONG_SQUARES, LONG_COSTS = SQUARES[:-1], COSTS[:-3]
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
+# Rows that choose settings; None for all of the development rows.
+CHOOSING: int | None = None
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
+# Columns of the paths that choose GrFL's settings.
+CHOSEN_ON = 50
+# Constants of --quick.
+QUICK = {
+    "SQUARES": SQUARES[3:5], "ALPHAS": ALPHAS[2:4], "COSTS": COSTS[:2], "WIDTHS": WIDTHS[:2],
+    "CHOOSING": 1500, "CHOSEN_ON": 10,
+}  # fmt: skip
 PATIENCE = 5
 # λ is small: a tighter residual, as a fraction of λ, is below what float32 columns can show.
 REFIT_TOL = 0.05
@@ -363,8 +372,8 @@ def main() -> None:
     data = load(options.data)
     with thread_limit(1):
         development, split_rows = splits(len(data.y), options.seeds)
-        development = development[:1500] if options.quick else development
-        choice, tried = choose(data, development, 10 if options.quick else 50)
+        development = development[:CHOOSING]
+        choice, tried = choose(data, development, CHOSEN_ON)
         print(choice, *tried, sep="\n", flush=True)
         kinds = ("Nystroem", "RBFSampler")
         every = (*WIDTHS, *LONG_WIDTHS) if options.long else WIDTHS

@@ -18,7 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.adult import INPUTS, TRAINING, Adult, folds_of, load, sets_of, splits
+from scripts.reproduce import kernels
+from scripts.reproduce.adult import (
+    FOLDS,
+    INPUTS,
+    TRAINING,
+    Adult,
+    folds_of,
+    load,
+    sets_of,
+    splits,
+)
 from scripts.reproduce.kernels import (
     PATIENCE,
     REFIT_TOL,
@@ -49,7 +59,6 @@ TRIED = {
     MOVED: list(itertools.product((10,), (10,), (2, 5, 10), ALPHAS)),
     GUIDED: list(itertools.product((100,), (10,), (2, 5, 10), ALPHAS)),
 }
-FOLDS = 5
 HEAD = ("method", "draws a round", "scored on all rows", "steps", "λ")
 # Examples of a step.
 BATCH = 256
@@ -59,6 +68,11 @@ COMMON: dict[str, Any] = {
 }  # fmt: skip
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 TUNINGS = list(itertools.product((5, 10, 20, 40), RATES, (0.0, 0.2, 0.4)))
+# Constants of --quick.
+QUICK = {
+    **kernels.QUICK, "WIDTHS": WIDTHS[:2], "WIDEST": 50, "TUNINGS": TUNINGS[:2], "ALPHAS": ALPHAS,
+    "TRIED": {name: tried[2:4] for name, tried in TRIED.items()},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ def drawn(X: np.ndarray, width: int, seed: int) -> RandomFourier:
 def choose_tuning(data: Adult, rows: np.ndarray, width: int) -> dict[Tuning, float]:
     """Return the mean accuracy of every setting over the folds."""
     scores = dict.fromkeys(itertools.starmap(Tuning, TUNINGS), 0.0)
-    for train, validation in folds_of(rows, FOLDS):
+    for train, validation in folds_of(rows):
         X, y, X_test, y_test = sets_of(data, INPUTS[0], train, validation)
         for tuning in scores:
             found = tune(drawn(X, width, 0), X, y, tuning, 0)
@@ -138,7 +152,7 @@ def choose_tuning(data: Adult, rows: np.ndarray, width: int) -> dict[Tuning, flo
 def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> float:
     """Return the mean accuracy over the folds, with as many columns or as there are."""
     accuracies = []
-    for train, validation in folds_of(rows, FOLDS):
+    for train, validation in folds_of(rows):
         X, y, X_test, y_test = sets_of(data, INPUTS[0], train, validation)
         path = learn(X, y, choice, budget, 0)
         last = 2 * len(path.model.history_[-1].candidates)
@@ -198,14 +212,13 @@ def main() -> None:
     data = load(options.data)
     with thread_limit(1):
         development, parts = splits(len(data.y), options.seeds)
-        development = development[:1500] if options.quick else development
-        budget = 10 if options.quick else 50
+        development = development[: kernels.CHOOSING]
         tried: list[list[Any]] = []
         chosen: dict[Any, Any] = {}
         for name, settings in TRIED.items():
             scores = {}
             for setting in itertools.starmap(Choice, settings):
-                scores[setting] = validated(data, development, setting, budget)
+                scores[setting] = validated(data, development, setting, kernels.CHOSEN_ON)
                 tried.append([name, *asdict(setting).values(), f"{100 * scores[setting]:.2f}"])
             chosen[name] = best(scores)
         tunings = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.reproduce import brodatz
 from scripts.reproduce.brodatz import (
     ALPHAS,
     COUNTS,
@@ -33,6 +34,8 @@ from scripts.reproduce.results import arguments, keep_runs, spread, table, write
 from visionshare.machine.resources import thread_limit
 
 PATCHES = 500
+# Constants of --quick.
+QUICK = {name: value for name, value in brodatz.QUICK.items() if name != "MOST"} | {"PATCHES": 100}
 # Draws a round that are screened on a tenth of the patches, those scored on all, those that enter.
 SCREENED, KEPT, ENTERING = 100, 10, 5
 # Draws a round and steps of the best of them.
@@ -71,23 +74,22 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     files = next(iter(SETS.values()))
     plates = [plate(options.data / "brodatz" / file) for _, file in files]
-    n = 100 if options.quick else PATCHES
     with thread_limit(1):
         # Compiled before anything is timed.
         fixed(task([np.random.default_rng(0).normal(size=(64, 64))] * 2, 20, 0), 1.0)
         runs: dict[str, list[Run]] = {}
         tried = []
         for name, method in methods().items():
-            scores = chosen(plates, method, 60 if options.quick else 100)
+            scores = chosen(plates, method, brodatz.CHOSEN_ON)
             alpha = best(scores)
             tried.append([name, *(f"{scores[a]:.2f}" for a in ALPHAS)])
-            data = (task(plates, n, seed) for seed in range(options.seeds))
+            data = (task(plates, PATCHES, seed) for seed in range(options.seeds))
             runs[name] = [method(d, alpha, seed) for seed, d in enumerate(data)]
             print(name, alpha, [at(run, max(COUNTS)) for run in runs[name]], flush=True)
-    write(options, n, tried, runs)
+    write(options, tried, runs)
 
 
-def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run]]) -> None:
+def write(options: Any, tried: list[list[Any]], runs: dict[str, list[Run]]) -> None:
     """Write the page, and the runs as JSON."""
     options.out.mkdir(parents=True, exist_ok=True)
     kept = {
@@ -104,7 +106,7 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
     write_page(
         options.out,
         "moved_filters",
-        patches=n,
+        patches=PATCHES,
         last_seed=options.seeds - 1,
         pool=POOL,
         results=table(["method", *map(str, COUNTS), "seconds"], rows),

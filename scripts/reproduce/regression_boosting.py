@@ -53,6 +53,11 @@ PRICES = (1.5, 2.0, 3.0, 5.0)
 SQUARES = (1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 # λ of the smooth ℓ1 norm, and its rounds; the paper made 3000.
 SMOOTH_ALPHAS, SMOOTH_ROUNDS = (0.1, 1.0), 150
+# Constants of --quick.
+QUICK = {
+    "ALPHAS": ALPHAS[4:6], "PRICES": PRICES[:2], "SQUARES": SQUARES[::5], "SMOOTH_ROUNDS": 10,
+    "ROUNDS": dict.fromkeys(NAMES, 20), "TRAINING": dict.fromkeys(NAMES, 354),
+}  # fmt: skip
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35
 CLASSICAL, SMOOTH, OURS, SPARSE, LASSO, SQUARED = (
@@ -314,8 +319,7 @@ def measure(options: Any, measured: Measured) -> Iterator[Outcome]:
         n = TRAINING[name]
         data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
         for machine in missing:
-            rounds = 20 if options.quick else ROUNDS[name]
-            outcome = MACHINES[machine](data, rounds)._replace(commit=commit())
+            outcome = MACHINES[machine](data, ROUNDS[name])._replace(commit=commit())
             measured.setdefault((name, machine), []).append(outcome)
             figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
             print(seed, name, machine, *figures, flush=True)

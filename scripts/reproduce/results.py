@@ -50,12 +50,19 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 class _Quick(argparse.Action):
-    """Sets one seed too."""
+    """Sets one seed too, and the constants in the script's QUICK."""
 
     def __call__(self, parser: Any, options: argparse.Namespace, *_: Any) -> None:
-        """Set both options."""
+        """Set both options and the constants, also where the script has them from or uses them."""
         options.quick = True
         options.seeds = 1
+        script = sys.modules["__main__"]
+        reproductions = [m for n, m in sys.modules.items() if n.startswith("scripts.reproduce.")]
+        for name, value in getattr(script, "QUICK", {}).items():
+            own = vars(script).get(name)
+            for module in (script, *reproductions):
+                if name in vars(module) and (own is None or vars(module)[name] is own):
+                    setattr(module, name, value)
 
 
 def pyplot() -> Any:

@@ -22,7 +22,7 @@ GIB = 2**30
 def settings(quick: bool) -> list[str]:
     """Return what both runs change of the pipeline."""
     both = ["learner.rounds=305", "learner.search=screened"]
-    small = ["data.limit=2000", "features.parameters.n_templates=100"]
+    small = ["learner.rounds=20", "data.limit=2000", "features.parameters.n_templates=100"]
     return [*both, *small] if quick else both
 
 

@@ -53,7 +53,14 @@ TUNINGS = tuple(itertools.product(SIGMAS, EPOCHS, RATES, (0.0, 0.2)))
 # Columns of CSI, as many as the tuned pairs have.
 RANK, RIDGES = 2 * PAIRS, (1e-2, 1.0)
 CHOSEN_ON, FOLDS = 1000, 2
-ADULT_ROWS, ADULT_TRAINING = 10_000, 7000
+ADULT_ROWS, ADULT_TRAINING, SPAM_TRAINING = 10_000, 7000, 3065
+SIZES = (100, 300, 1000)
+# Constants of --quick.
+QUICK = {
+    "RANGES": RANGES[1:3], "FRACTIONS": FRACTIONS[1:3], "COSTS": COSTS[1:3], "GAMMAS": GAMMAS[2:4],
+    "TUNINGS": TUNINGS[:2], "ROUNDS": 20, "CHOSEN_ON": 300, "ADULT_ROWS": 2000, "SIZES": SIZES[:2],
+    "ADULT_TRAINING": 600, "SPAM_TRAINING": 600,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def spam_task(data: Path, seeds: int) -> Task:
         spambase.INPUTS,
         lambda kind, train: spambase.scaled(X, train, kind),
         spambase.splits(part, seeds),
-        (100, 300, 1000, 3065),
+        (*SIZES, SPAM_TRAINING),
     )
 
 
@@ -99,7 +106,7 @@ def adult_task(data: Path, seeds: int) -> Task:
         adult.INPUTS,
         lambda kind, train: people.table(kind, train, everyone),
         parts,
-        (100, 300, 1000, 3000, ADULT_TRAINING),
+        tuple(n for n in (*SIZES, 3000, ADULT_TRAINING) if n <= ADULT_TRAINING),
     )
 
 

@@ -59,6 +59,8 @@ SETTINGS = (
     Setting("letter", 1, 3, NOISE),
     Setting(FONTS, 2, 2, (0,)),
 )
+# Constants of --quick.
+QUICK = {"SETTINGS": (Setting("texture", 12, 12, (0, 10)),), "SIZES": (100, 1899)}
 
 
 @dataclass
@@ -312,7 +314,7 @@ def main() -> None:
         seconds = times(options.quick)
         for setting in SETTINGS:
             measured[setting.name], names[setting.name] = run(
-                options.data, setting, draws, 12 if options.quick else options.every
+                options.data, setting, draws, options.every
             )
             write(options.out, measured, names, seconds, draws)
 

@@ -67,6 +67,8 @@ SETTINGS = (
     Setting("brodatz", every=4),
     Setting("chars74k", every=9),
 )
+# Constants of --quick.
+QUICK = {"SETTINGS": (Setting("flowers", 5, (0, 100)),)}
 
 
 def pictures(data: Path, name: str, most: int) -> tuple[np.ndarray, np.ndarray, list[str]]:

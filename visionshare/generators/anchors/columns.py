@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 
@@ -85,6 +86,16 @@ class AnchorColumns(Columns):
         if family.kind == "tapered":
             self._full = np.isinf(self._limits)
         self._one_ring = np.zeros((1, len(v)), np.uint8)
+
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> AnchorColumns:
+        # Of an example there are only v and a byte for each anchor.
+        picked = copy(self)
+        Columns.__init__(picked, (len(rows), self.shape[1]), self.dtype, self.groups, self.n_jobs)
+        picked._V = self._V[rows]
+        picked._rings = np.ascontiguousarray(self._rings[:, rows])
+        picked._one_ring = self._one_ring[:, rows]
+        picked.adopt_scaling(self)
+        return picked
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns, see :meth:`visionshare.columns.Columns.columns_of`.

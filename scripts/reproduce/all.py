@@ -48,7 +48,7 @@ PAGES = (
     Page("features_against_classes", 1),
     Page("error_against_sparsity", 1, 3),
     Page("mnist_steps", 14, 3, (), FEW_IMAGES, keeps_runs=True),
-    Page("mnist", 3, 3, ("--dataset", "mnist"), keeps_runs=True),
+    Page("mnist", 3, 3, ("--dataset", "mnist"), FEW_PIPELINES, keeps_runs=True),
     Page("mnist", 1, 1, ("--dataset", "fashion-mnist"), FEW_PIPELINES, keeps_runs=True),
     Page("anchors", 2, 3, keeps_runs=True),
     # Boosting with structural sparsity

@@ -53,6 +53,7 @@ PAGES = (
     Page("anchors", 2, 3, keeps_runs=True),
     # Boosting with structural sparsity
     Page("regression_boosting", 1, 3),
+    Page("text_boosting", 0.4, 3),
     Page("coverage", 0.5),
     Page("kernel_hypotheses", 3, 3, keeps_runs=True),
     # Infinitely many features

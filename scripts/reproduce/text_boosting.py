@@ -119,7 +119,7 @@ def sparse(train: Examples, test: Examples, alpha: float) -> Curve:
             rounds=MOST_ROUNDS,
             calibrate=False,
         ).fit(columns, train.y)
-    losses: list[list[float]] = [[], []]
+    losses: tuple[list[float], list[float]] = ([], [])
     for step in model.history_:
         for part, own in zip((train, test), losses, strict=True):
             scores = part.X[:, step.candidates] @ step.coef[0] + step.intercept[0]
@@ -130,7 +130,7 @@ def sparse(train: Examples, test: Examples, alpha: float) -> Curve:
 
 def smooth(train: Examples, test: Examples, alpha: float, rounds: int = 0) -> Curve:
     """Return boosting with Σ ln(1 + e^w) + ln(1 + e^−w): a word a round, then all weights."""
-    losses: list[list[float]] = [[], []]
+    losses: tuple[list[float], list[float]] = ([], [])
     chosen: list[int] = []
     # Weights of the chosen words, and the intercept.
     v = np.zeros(1)
@@ -171,10 +171,8 @@ def squared(train: Examples, test: Examples, alpha: float) -> Curve:
     with stopwatch(time.process_time) as seconds:
         chosen = np.argsort(-information(train), kind="stable")[:INFORMATIVE]
         model = LogisticRegression(C=1 / alpha, max_iter=1000).fit(train.X[:, chosen], train.y)
-    losses = [
-        [loss_of(model.decision_function(part.X[:, chosen]), part.y)] for part in (train, test)
-    ]
-    return Curve(*losses, [len(chosen)], "optimal", alpha, seconds[0])
+    losses = [loss_of(model.decision_function(p.X[:, chosen]), p.y) for p in (train, test)]
+    return Curve(losses[:1], losses[1:], [len(chosen)], "optimal", alpha, seconds[0])
 
 
 def information(train: Examples) -> np.ndarray:
@@ -195,15 +193,21 @@ Fit = Callable[[Examples, Examples, float], Curve]
 # How each machine is fitted, how its λ is chosen, and what is tried.
 MACHINES: dict[str, tuple[Fit, Fit, Callable[[], Sequence[float]]]] = {
     SPARSE: (sparse, sparse, lambda: ALPHAS),
-    SMOOTH: (smooth, lambda *at: smooth(*at, CHOOSING_ROUNDS), lambda: SMOOTH_ALPHAS),
+    SMOOTH: (
+        smooth,
+        lambda a, b, alpha: smooth(a, b, alpha, CHOOSING_ROUNDS),
+        lambda: SMOOTH_ALPHAS,
+    ),
     SQUARED: (squared, squared, lambda: RIDGES),
 }
 
 
-def parts_of(X: csr_array, y: np.ndarray, rows: np.ndarray, share: float) -> list[Examples]:
+def parts_of(
+    X: csr_array, y: np.ndarray, rows: np.ndarray, share: float
+) -> tuple[Examples, Examples]:
     """Return the first rows, a share of them, and the others."""
-    cut = round(share * len(rows))
-    return [Examples(X[part], y[part]) for part in (rows[:cut], rows[cut:])]
+    first, others = np.split(rows, [round(share * len(rows))])
+    return Examples(X[first], y[first]), Examples(X[others], y[others])
 
 
 Measured = dict[tuple[str, str], list[Curve]]

@@ -49,12 +49,14 @@ MANY = 500
 FOLDS = 3
 # Patches of a class that choose λ, and those of the main tables.
 CHOSEN_ON, PATCHES = 100, 500
+# Patches of a class in further runs, and seeds of so many; those of the first set alone.
+SIZES, MOST_PATCHES = {100: 5, 2000: 5}, {10_000: 1}
 # Values of each parameter of further grids.
 GRIDS = (2, 4, 5)
 # Constants of --quick.
 QUICK = {
     "TEST": 500, "COUNTS": (10, 20), "ALPHAS": ALPHAS[1:3], "MOST": 40, "POOL": 300,
-    "CHOSEN_ON": 60, "PATCHES": 200, "GRIDS": (2,),
+    "CHOSEN_ON": 60, "PATCHES": 200, "SIZES": {}, "MOST_PATCHES": {}, "GRIDS": (2,),
 }  # fmt: skip
 # The refit is ten times as exact as what a violator has to exceed: otherwise filters that left
 # come back.
@@ -339,19 +341,27 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
         grids = {k**4: [fixed(d, grid, values=k) for d in data] for k in GRIDS}
     _logger.info("all methods after %.0f s", time.perf_counter() - begun)
     sizes = {n: {name: runs[name] for name in ("learned", "selected", "fixed")}}
-    for size in () if args.quick else args.sizes:
-        parts = [task(plates, size, s) for s in range(args.seeds)]
-        sizes[size] = {
-            f.__name__: [f(d, v, s) for s, d in enumerate(parts)]
-            for f, v in ((learned, drawn), (selected, drawn), (fixed, grid))
-        }
     return {"scores": scores, "n": n, "runs": runs, "grids": grids, "sizes": sizes}
+
+
+def of_sizes(
+    plates: Sequence[np.ndarray], results: dict[str, Any], sizes: dict[int, int], most: int
+) -> None:
+    """Add runs with fewer and with more patches, those that are missing."""
+    drawn, grid = (best(results["scores"][name]) for name in ("learned", "fixed"))
+    for size, seeds in sizes.items():
+        if size in results["sizes"]:
+            continue
+        parts = [task(plates, size, seed) for seed in range(min(seeds, most))]
+        results["sizes"][size] = {
+            f.__name__: [f(data, alpha, seed) for seed, data in enumerate(parts)]
+            for f, alpha in ((fixed, grid), (selected, drawn), (learned, drawn))
+        }
 
 
 def main() -> None:
     """Run both sets of plates and write the page."""
     parser = arguments(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
     parser.add_argument(
         "--runs", type=Path, default=Path("out/brodatz"),
         help="folder that keeps each set of plates; what is there is not run again",
@@ -364,11 +374,14 @@ def main() -> None:
     measured: dict[str, Any] = {}
     for name, files in SETS.items():
         kept = args.runs / f"{name.replace(' ', '-')}.json"
+        plates = [plate(args.data / "brodatz" / file) for _, file in files]
         if not kept.is_file():
-            plates = [plate(args.data / "brodatz" / file) for _, file in files]
             values = as_values(experiment(plates, args, whole=not measured))
             write_text(kept, json.dumps(values))
         measured[name] = from_values(json.loads(kept.read_text()))
+        sizes = SIZES if len(measured) > 1 else SIZES | MOST_PATCHES
+        of_sizes(plates, measured[name], sizes, args.seeds)
+        write_text(kept, json.dumps(as_values(measured[name])))
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
         brodatz_page.write(args.out, measured, settings)
 

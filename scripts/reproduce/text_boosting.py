@@ -53,7 +53,7 @@ ARTICLES: int | None = None
 TOL = 1e-3
 # Words that enter in a round: of ℓ1 and of the smooth norm. Rounds of the smooth norm.
 ENTERING, MOST_ROUNDS, SMOOTH_ROUNDS = 30, 100, 400
-ALPHAS, SMOOTH_ALPHAS, CHOOSING_ROUNDS = (0.3, 1.0, 3.0, 10.0), (0.1, 1.0, 10.0), 100
+ALPHAS, SMOOTH_ALPHAS, CHOOSING_ROUNDS = (1.0, 3.0, 10.0), (0.1, 1.0, 10.0), 100
 # Words of the largest mutual information, and the ridges of their logistic regression.
 INFORMATIVE, RIDGES = 1000, (0.1, 1.0, 10.0, 100.0)
 # Of the training articles: those that choose λ, on the first split.
@@ -61,7 +61,7 @@ VALIDATION = 0.2
 # Constants of --quick.
 QUICK = {
     "ARTICLES": 3000, "GROUPS": GROUPS[:2], "SMOOTH_ROUNDS": 40, "CHOOSING_ROUNDS": 20,
-    "ALPHAS": ALPHAS[2:], "SMOOTH_ALPHAS": SMOOTH_ALPHAS[1:], "RIDGES": RIDGES[1:3],
+    "ALPHAS": ALPHAS[1:], "SMOOTH_ALPHAS": SMOOTH_ALPHAS[1:], "RIDGES": RIDGES[1:3],
 }  # fmt: skip
 SPARSE, SMOOTH, SQUARED = "boosting, ℓ1", "boosting, smooth ℓ1", "ℓ2, words by mutual information"
 

@@ -79,7 +79,7 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
     given = name.casefold()[:_REPEATED]
     longer = [one for folded, one in by_folded.items() if folded.startswith(given)]
     if longer and len(given) >= _BEGINNING and given not in by_folded:
-        return longer[:_SUGGESTED]
+        return sorted(longer, key=len)[:_SUGGESTED]
     close = get_close_matches(given, by_folded, _SUGGESTED)
     ratios = [SequenceMatcher(None, near, given).ratio() for near in close]
     return [

@@ -26,7 +26,7 @@ def find(
     overlay: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH",
+            metavar="FILE",
             help="The picture with the boxes, a .png; of several pictures, a folder of them.",
         ),
     ] = None,

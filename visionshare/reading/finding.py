@@ -90,7 +90,7 @@ def find(
     >>> model = replace(model, unknown=learn_unknown_rule(model, crops))
     >>> picture = np.full((24, 24), 120, np.uint8)
     >>> picture[8:16, 8:16] = crops[0]
-    >>> [(one.label, one.box) for one in find(model, picture, step=0.25)]
+    >>> [(one.label, one.box) for one in find(model, picture, step=0.25, least=0.02)]
     [('-', (8, 8, 16, 16))]
     """
     # 1) What is accepted.

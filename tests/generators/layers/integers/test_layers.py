@@ -1,5 +1,6 @@
 """Layers of whole numbers against plain sums in Python's own integers."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -106,7 +107,7 @@ def test_residual_sums_are_those_of_plain_sums():
     assert np.array_equal(bytes_of(layer, images), expected)
     for change in ({"lifts": lifts + 9}, {"lifts": -lifts}, {"sources": sources + 1},
                    {"row_cells": np.arange(6) // 2}, {"pads": (3, 1)}):  # fmt: skip
-        fields = {name: value for name, value in vars(layer).items() if name != "code"}
+        fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
         with pytest.raises(InputError):
             IntegerResidual(**{**fields, **change})
 

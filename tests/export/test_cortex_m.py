@@ -24,10 +24,16 @@ int main(void)
 {
     unsigned i, k;
     for (i = 0; i < sizeof images / sizeof images[0]; i += CLASSIFIER_PIXELS) {
-        union { float score; uint32_t bits; } scores[CLASSIFIER_CLASSES];
-        classifier_scores(images + i, &work, &scores[0].score);
+        classifier_score scores[CLASSIFIER_CLASSES];
+        classifier_scores(images + i, &work, scores);
         for (k = 0; k < CLASSIFIER_CLASSES; k++) {
-            printf("%%lu ", (unsigned long)scores[k].bits);
+            union { float score; uint32_t bits; } number;
+#ifdef CLASSIFIER_SCORE_SCALE
+            number.score = (float)scores[k] * CLASSIFIER_SCORE_SCALE;
+#else
+            number.score = scores[k];
+#endif
+            printf("%%lu ", (unsigned long)number.bits);
         }
     }
     exit(0);

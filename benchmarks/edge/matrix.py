@@ -3,7 +3,8 @@
     python -m benchmarks.edge.matrix --out docs/results
 
 The self-test of a package is emulated where an emulator is here, and run where the compiler is this
-machine's. C of other compilers is built: flash is then that of its object files.
+machine's. MPY_DIR names a MicroPython with a built mpy-cross and unix port; without it that column
+says so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.edge.qemu import run_in_qemu
 from scripts.reproduce.results import keep_runs, table, write_page
 from visionshare import load
 from visionshare.classifier import CompactClassifier
@@ -27,7 +30,7 @@ from visionshare.cli.forms import sample_images
 from visionshare.errors import ExportError
 from visionshare.export import CProgram, c_program
 from visionshare.export.c.preparation import with_preparation
-from visionshare.export.packages import package
+from visionshare.export.packages import package, write_package
 from visionshare.export.targets import TARGETS, DeviceSources, device_sources, measure
 from visionshare.export.targets.compiling import WARNINGS
 
@@ -43,6 +46,16 @@ OTHERS = {
 #: Packages of C, and the architectures that their ecosystems build for.
 PACKAGES_OF_C = ("arduino", "platformio", "zephyr", "esp-idf", "micropython")
 _ESPRESSIF = ("esp32", "Xtensa")
+_N_IMAGES = 2
+#: What MicroPython calls the architectures, and the beginning of its compiler's name.
+MICROPYTHON = {
+    "x86-64": ("x64", ""),
+    "cortex-m0plus": ("armv6m", "arm-none-eabi-"),
+    "cortex-m4": ("armv7emsp", "arm-none-eabi-"),
+    "cortex-m55": ("armv7emsp", "arm-none-eabi-"),
+    "Xtensa lx106": ("xtensa", "xtensa-lx106-elf-"),
+    "rv32imc": ("rv32imc", "riscv64-unknown-elf-"),
+}
 # The self-test as a classifier: how many images differ is its first score.
 CHECK_HEADER = """#include <stdint.h>
 struct check_work { char none; };
@@ -62,7 +75,10 @@ int check_classify(const uint8_t *image, struct check_work *work, int32_t *score
 
 
 class Built(NamedTuple):
-    """What became of the C on an architecture; figures are None where nothing ran."""
+    """What became of the C, and of MicroPython's module, on an architecture.
+
+    Figures are None where they are not known.
+    """
 
     architecture: str
     compiler: str
@@ -71,6 +87,7 @@ class Built(NamedTuple):
     flash: int | None = None
     ram: int | None = None
     instructions: int | None = None
+    micropython: str = "–"
 
 
 def check_sources(files: dict[str, str]) -> DeviceSources:
@@ -109,22 +126,65 @@ def built(files: dict[str, str], architecture: str, command: str) -> Built:
             Path(folder, name).write_text(text, encoding="utf-8")
         sources = sorted(name for name in files if name.endswith(".c"))
         run = {"cwd": folder, "check": False, "capture_output": True, "text": True}
-        flags = [*WARNINGS, "-Os", "-fno-builtin-malloc"]
+        flags = [*WARNINGS, "-Os", "-ffunction-sections", "-fdata-sections"]
         made = subprocess.run([*words, *flags, "-c", *sources], **run)  # type: ignore[call-overload]
         if made.returncode:
             return Built(architecture, compiler, f"fails: {made.stderr.splitlines()[0]}")
         if compiler != "gcc":
-            sized = [f"{name[:-2]}.o" for name in sources if "selftest" not in name]
-            size = compiler.replace("gcc", "size")
-            lines = subprocess.run([size, *sized], **run).stdout.splitlines()[1:]  # type: ignore[call-overload]
-            flash = sum(int(line.split()[0]) + int(line.split()[1]) for line in lines)
-            return Built(architecture, compiler, "builds", flash)
+            return _on_board(architecture, words, sources, Path(folder))
         Path(folder, "main.c").write_text(
             '#include "small_selftest.h"\nint main(void) { return small_selftest(); }\n'
         )
         subprocess.run(["gcc", "main.c", *sources, "-lm", "-o", "run"], **run)  # type: ignore[call-overload]
         wrong = subprocess.run(["./run"], **run).returncode  # type: ignore[call-overload]
         return Built(architecture, compiler, "fails" if wrong else "passes")
+
+
+def _on_board(architecture: str, compiler: list[str], sources: list[str], folder: Path) -> Built:
+    """Return what an embedded compiler's objects take, and what QEMU says of their self-test."""
+    run = {"cwd": folder, "check": True, "capture_output": True, "text": True}
+    # 1) The classifier alone, with what it calls: as on the cores of clang.
+    link = ["-nostartfiles", "-Wl,--gc-sections,-e,small_classify", "small.o", "-o", "small.elf"]
+    subprocess.run([*compiler, *link], **run)  # type: ignore[call-overload]
+    size = compiler[0].replace("gcc", "size")
+    # Text, data and zeros; those of the self-test are the work of a call.
+    lines = subprocess.run([size, "small.elf", "small_selftest.o"], **run).stdout.splitlines()  # type: ignore[call-overload]
+    linked, tested = ([int(word) for word in line.split()[:3]] for line in lines[1:])
+    flash = linked[0] + linked[1]
+    ram = linked[1] + sum(tested[1:])
+    # 2) The self-test.
+    objects = [f"{name[:-2]}.o" for name in sources if "prepare" not in name]
+    ran = run_in_qemu(architecture, compiler, objects, "small_selftest", folder)
+    if ran is None:
+        return Built(architecture, compiler[0], "builds", flash, ram)
+    state = "fails" if ran[0] else "passes"
+    return Built(architecture, compiler[0], state, flash, ram, ran[1] // _N_IMAGES)
+
+
+def native_module(model: CompactClassifier, program: CProgram, architecture: str) -> str:
+    """Return what MicroPython's own tools make of its package; its unix port runs it here."""
+    if "MPY_DIR" not in os.environ:
+        return "not here: MPY_DIR"
+    name, prefix = MICROPYTHON[architecture]
+    sources = os.environ["MPY_DIR"]
+    images, _ = sample_images(model, program.pixel, most=_N_IMAGES)
+    with tempfile.TemporaryDirectory() as folder:
+        run = {"cwd": folder, "check": False, "capture_output": True, "text": True}
+        write_package(package("micropython", model, program, images), Path(folder))
+        tools = [
+            f"MPY_DIR={sources}",
+            f"ARCH={name}",
+            f"CROSS={prefix}",
+            f"PYTHON={sys.executable}",
+        ]
+        made = subprocess.run(["make", *tools], **run)  # type: ignore[call-overload]
+        if made.returncode:
+            return f"fails: {made.stderr.strip().splitlines()[-1]}"
+        if prefix:
+            return f"builds, {Path(folder, 'small.mpy').stat().st_size:,} bytes"
+        port = f"{sources}/ports/unix/build-standard/micropython"
+        done = subprocess.run([port, "selftest.py"], **run)  # type: ignore[call-overload]
+        return "fails" if done.returncode else "passes"
 
 
 def matrix(
@@ -134,7 +194,7 @@ def matrix(
 ) -> list[Built]:
     """Return what became of a classifier's C on every architecture."""
     program = with_preparation(model, c_program(model, "small"))
-    images, _ = sample_images(model, program.pixel, most=2)
+    images, _ = sample_images(model, program.pixel, most=_N_IMAGES)
     packed = package("platformio", model, program, images).files
     files = {
         path.split("/")[-1]: str(text)
@@ -144,7 +204,12 @@ def matrix(
     plain = replace(program, files={n: t for n, t in program.files.items() if "prepare" not in n})
     tests = {name: text for name, text in files.items() if "prepare" not in name}
     found = [emulated(model, plain, tests, name) for name in targets]
-    return found + [built(files, *other) for other in others.items()]
+    for architecture, command in others.items():
+        row = built(files, architecture, command)
+        if architecture in MICROPYTHON and shutil.which(row.compiler):
+            row = row._replace(micropython=native_module(model, program, architecture))
+        found.append(row)
+    return found
 
 
 def of_package(kind: str, row: Built) -> str:
@@ -154,11 +219,9 @@ def of_package(kind: str, row: Built) -> str:
     wasm = row.architecture == "wasm"
     if (kind == "npm") != wasm:
         return "–"
-    if (kind == "esp-idf" and not espressif) or (kind in ("zephyr", "micropython") and avr):
+    if (kind == "esp-idf" and not espressif) or (kind == "zephyr" and avr):
         return "–"
-    if kind == "micropython" and "MPY_DIR" not in os.environ:
-        return "not here: MPY_DIR"
-    return row.state
+    return row.micropython if kind == "micropython" else row.state
 
 
 def main() -> None:
@@ -174,7 +237,7 @@ def main() -> None:
     ]
     figures = [
         [row.architecture, row.compiler]
-        + ["–" if value is None else f"{value:,}" for value in row[3:]]
+        + ["–" if value is None else f"{value:,}" for value in row[3:6]]
         for row in rows
     ]
     keep_runs(options.out, "edge-matrix", rows)

@@ -1,0 +1,157 @@
+"""C of other compilers, run in QEMU: what a function returns, and its instructions."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["BOARDS", "Board", "run_in_qemu"]
+
+
+class Board(NamedTuple):
+    """A machine of QEMU, and how a program is laid out for it."""
+
+    machine: str
+    #: Addresses of code and of variables, and where the stack begins.
+    code: int
+    data: int
+    stack: int
+    #: Ticks of the core's timer in 100 ns.
+    ticks: float
+    #: QEMU's nanoseconds of an instruction, as a power of two: a tick is about one.
+    shift: int
+
+
+#: By architecture; of the Cortex-M55 it is the only machine that QEMU has.
+BOARDS = {
+    "cortex-m0plus": Board("microbit", 0, 0x20000000, 0x20004000, 1.6, 6),
+    "cortex-m4": Board("mps2-an386", 0, 0x20000000, 0x20010000, 2.5, 5),
+    "cortex-m55": Board("mps3-an547", 0, 0x20000000, 0x20010000, 3.2, 5),
+    "Xtensa lx106": Board("sim -cpu lx106", 0x50000000, 0x3FFC0000, 0x3FFD0000, 4.0, 5),
+}
+# The stack, then SysTick counts down from 2 ** 24 - 1; what a debugger is asked ends QEMU.
+_ARM = """#include <stdint.h>
+#include "{name}.h"
+#define TIMER ((volatile uint32_t *)0xe000e010u)
+extern void start(void);
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[2] = {{
+    {stack:#x}u, (uintptr_t)start
+}};
+void *memset(void *to, int value, __SIZE_TYPE__ size)
+{{
+    volatile char *bytes = to;
+    while (size-- > 0) *bytes++ = (char)value;
+    return to;
+}}
+void *memcpy(void *to, const void *from, __SIZE_TYPE__ size)
+{{
+    volatile char *bytes = to;
+    for (const char *next = from; size-- > 0; next++) *bytes++ = *next;
+    return to;
+}}
+static void ask(uint32_t what, const void *of)
+{{
+    register uint32_t r0 __asm__("r0") = what;
+    register const void *r1 __asm__("r1") = of;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+}}
+static void say(uint32_t value)
+{{
+    static char digits[10];
+    int n;
+    for (n = 0; n < 8; n++, value <<= 4) digits[n] = "0123456789abcdef"[value >> 28];
+    digits[8] = ' ';
+    ask(4, digits);
+}}
+void start(void)
+{{
+    uint32_t before;
+    int found;
+    TIMER[1] = 0xffffffu;
+    TIMER[2] = 0;
+    TIMER[0] = 5;
+    before = TIMER[2];
+    found = {name}();
+    before -= TIMER[2];
+    say((uint32_t)found);
+    say(before & 0xffffffu);
+    ask(0x18, (const void *)0x20026);
+}}
+"""
+# The cycle counter of the core; the simulator is asked by an instruction of its own.
+_XTENSA = """#include <stdint.h>
+#include "{name}.h"
+__asm__(".section .vectors, \\"ax\\"\\n.global _start\\n_start:\\n"
+    "movi a1, {stack:#x} >> 20\\nslli a1, a1, 20\\n"
+    "movi a2, {stack:#x} >> 16 & 15\\nslli a2, a2, 16\\n"
+    "or a1, a1, a2\\nj start\\n");
+static void ask(int what, int one, const void *two, int three)
+{{
+    register int a2 __asm__("a2") = what;
+    register int a3 __asm__("a3") = one;
+    register const void *a4 __asm__("a4") = two;
+    register int a5 __asm__("a5") = three;
+    __asm__ volatile("simcall" : "+a"(a2), "+a"(a3) : "a"(a4), "a"(a5) : "memory");
+}}
+static void say(uint32_t value)
+{{
+    static char digits[9];
+    int n;
+    for (n = 0; n < 8; n++, value <<= 4) digits[n] = "0123456789abcdef"[value >> 28];
+    digits[8] = ' ';
+    ask(4, 1, digits, 9);
+}}
+void start(void)
+{{
+    uint32_t before, after;
+    int found;
+    __asm__ volatile("rsr %0, ccount" : "=a"(before));
+    found = {name}();
+    __asm__ volatile("rsr %0, ccount" : "=a"(after));
+    say((uint32_t)found);
+    say(after - before);
+    ask(1, 0, 0, 0);
+}}
+"""
+
+
+def run_in_qemu(
+    architecture: str, compiler: list[str], objects: list[str], name: str, folder: Path
+) -> tuple[int, int] | None:
+    """Return what a function without arguments gives, and its instructions.
+
+    ``objects`` are files of a folder, which has the header of the function. None without QEMU, or
+    where the program does not end.
+    """
+    board = BOARDS[architecture]
+    xtensa = "xtensa" in compiler[0]
+    emulator = "qemu-system-xtensa" if xtensa else "qemu-system-arm"
+    if shutil.which(emulator) is None:
+        return None
+    # 1) A start of its own: no C library knows the board.
+    text = (_XTENSA if xtensa else _ARM).format(name=name, stack=board.stack)
+    (folder / "start.c").write_text(text, encoding="ascii")
+    layout = [
+        f"-Wl,--section-start=.vectors={board.code:#x}",
+        f"-Wl,-Ttext={board.code + 0x100:#x}",
+    ]
+    layout += [f"-Wl,-Tdata={board.data:#x}", "-nostartfiles"]
+    flags = ["-Os", "-ffreestanding", "-fno-builtin", *layout]
+    link = [*compiler, *flags, "start.c", *objects, "-nodefaultlibs", "-lgcc", "-o", "run.elf"]
+    linked = subprocess.run(link, cwd=folder, check=False, capture_output=True, text=True)
+    if linked.returncode:
+        raise RuntimeError(linked.stderr)
+    # 2) Virtual time advances with instructions alone.
+    machine = [emulator, "-M", *board.machine.split(), "-icount", f"shift={board.shift}"]
+    machine += ["-nographic", "-monitor", "none", "-serial", "none", "-semihosting"]
+    try:
+        done = subprocess.run(
+            [*machine, "-kernel", "run.elf"], cwd=folder, check=False, capture_output=True,
+            text=True, timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    found, ticks = (int(word, 16) for word in (done.stdout or done.stderr).split()[:2])
+    return found, round(ticks * 100 / board.ticks / 2**board.shift)

@@ -11,6 +11,8 @@ from scripts.reproduce.results import render, table, write_page
 __all__ = ["write"]
 
 _NAMES = ("flash", "ram", "stack", "instructions")
+# The same with a camera's frame before.
+_PREPARED = ("prepared_flash", "prepared_ram", "prepared_instructions")
 
 
 def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
@@ -61,11 +63,12 @@ def _learned(rows: Sequence[dict[str, Any]]) -> str:
 
 def _cores(rows: Sequence[dict[str, Any]]) -> str:
     """Return a table for each core; an earlier run may have another core than a later one."""
-    header = ["classifier", "compiled", *_NAMES]
+    header = ["classifier", "compiled", *_NAMES, "flash, prepared", "ram", "instructions"]
     tables = []
     for number, core in enumerate(rows[0]["cores"]):
         cells = [
-            [row["name"], row["optimize"], *(f"{row['cores'][core][name]:,}" for name in _NAMES)]
+            [row["name"], row["optimize"]]
+            + [_number(row["cores"][core].get(name)) for name in (*_NAMES, *_PREPARED)]
             for row in rows
             if core in row["cores"]
         ]

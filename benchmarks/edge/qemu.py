@@ -87,6 +87,18 @@ __asm__(".section .vectors, \\"ax\\"\\n.global _start\\n_start:\\n"
     "movi a1, {stack:#x} >> 20\\nslli a1, a1, 20\\n"
     "movi a2, {stack:#x} >> 16 & 15\\nslli a2, a2, 16\\n"
     "or a1, a1, a2\\nj start\\n");
+/* In the ROM of the ESP8266, and so not in its compiler's library. */
+uint64_t __muldi3(uint64_t one, uint64_t two)
+{{
+    const uint32_t a = (uint32_t)one, b = (uint32_t)two;
+    const uint32_t low = (a & 65535u) * (b & 65535u), first = (a >> 16) * (b & 65535u);
+    const uint32_t second = (a & 65535u) * (b >> 16), middle = first + (low >> 16);
+    const uint32_t more = second + (middle & 65535u);
+    uint32_t high = (a >> 16) * (b >> 16) + (middle >> 16) + (more >> 16);
+
+    high += (uint32_t)(one >> 32) * b + a * (uint32_t)(two >> 32);
+    return (uint64_t)high << 32 | more << 16 | (low & 65535u);
+}}
 static void ask(int what, int one, const void *two, int three)
 {{
     register int a2 __asm__("a2") = what;

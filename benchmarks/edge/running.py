@@ -18,6 +18,7 @@ from benchmarks.edge.emlearn_trees import SIZES, available, learn_trees
 from benchmarks.edge.ours import our_contenders
 from benchmarks.edge.page import write
 from benchmarks.edge.rows import kept_and_new, measured, of_seeds
+from benchmarks.edge.tflite import tflite_row
 from visionshare.export.targets import OPTIMIZATIONS
 
 __all__ = ["main"]
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for optimize in options.optimize:
             rows.append(measured(contender, options.targets, optimize, options.count))
             print(json.dumps(rows[-1]), flush=True)
+    rows += [tflite_row(file, options.set, options.data) for file in options.tflite]
     _store(options, of_seeds(rows), [])
     for path in options.agree:
         found = agreement(
@@ -73,6 +75,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="classifier files; those of one pipeline, of several seeds, share a row",
     )  # fmt: skip
     parser.add_argument("--peer-c", type=Path, nargs="*", default=[], help="folders of C")
+    parser.add_argument(
+        "--tflite", type=Path, nargs="*", default=[],
+        help="models of int8 for TensorFlow Lite Micro: errors by LiteRT's reference kernels",
+    )  # fmt: skip
     parser.add_argument("--no-trees", action="store_true", help="leave emlearn out")
     parser.add_argument("--networks", type=float, help="seconds to train each network of int8")
     parser.add_argument("--recipe", default="mnist-quick", help="whose deformations they see")

@@ -41,6 +41,7 @@ OTHERS = {
     "cortex-m0plus": f"{_ARM}cortex-m0plus",
     "cortex-m4": f"{_ARM}cortex-m4",
     "cortex-m55": f"{_ARM}cortex-m55",
+    "rv32imc": "riscv64-unknown-elf-gcc -march=rv32imc -mabi=ilp32 --specs=picolibc.specs",
     "Xtensa lx106": "xtensa-lx106-elf-gcc",
 }
 #: Packages of C, and the architectures that their ecosystems build for.
@@ -53,7 +54,6 @@ MICROPYTHON = {
     "cortex-m0plus": ("armv6m", "arm-none-eabi-"),
     "cortex-m4": ("armv7emsp", "arm-none-eabi-"),
     "cortex-m55": ("armv7emsp", "arm-none-eabi-"),
-    "Xtensa lx106": ("xtensa", "xtensa-lx106-elf-"),
     "rv32imc": ("rv32imc", "riscv64-unknown-elf-"),
 }
 # The self-test as a classifier: how many images differ is its first score.

@@ -45,9 +45,10 @@ def behind_a_camera(contender: Contender) -> Contender | None:
     if images.ndim != 3 or sources.pixel != "uint8":
         return None
     # 1) The preparation of digits, for rasters of this size.
-    family = Pixels().fit(np.zeros((1, *images.shape[1:]))).take([0])
+    family = Pixels().fit(np.zeros((1, *images.shape[1:]))).take(np.array([0]))
     names, weights = np.array(["a", "b"]), np.array([[1.0], [-1.0]])
-    steps = load("mnist-10k").preprocessing
+    # A margin of 4 in 28 pixels.
+    steps = replace(load("mnist-10k").preprocessing, margin=1 / 7)
     model = CompactClassifier(family, weights, np.zeros(2), names, preprocessing=steps)
     program = with_preparation(model, c_program(model, "camera"))
     prepared = {n: text for n, text in program.files.items() if "_prepare" in n or n == "camera.h"}

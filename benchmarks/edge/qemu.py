@@ -134,10 +134,12 @@ def run_in_qemu(
 ) -> tuple[int, int] | None:
     """Return what a function without arguments gives, and its instructions.
 
-    ``objects`` are files of a folder, which has the header of the function. None without QEMU, or
-    where the program does not end.
+    ``objects`` are files of a folder, which has the header of the function. None without QEMU or a
+    board for it, and where the program does not end.
     """
-    board = BOARDS[architecture]
+    board = BOARDS.get(architecture)
+    if board is None:
+        return None
     xtensa = "xtensa" in compiler[0]
     emulator = "qemu-system-xtensa" if xtensa else "qemu-system-arm"
     if shutil.which(emulator) is None:

@@ -1,11 +1,12 @@
 """The matrix of packages, architectures and compilers."""
 
 import shutil
+import subprocess
 from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.edge import matrix
+from benchmarks.edge import matrix, qemu
 from visionshare import load
 
 
@@ -33,3 +34,35 @@ def test_a_self_test_that_fails_is_told():
     assert matrix.built(files, "x86-64", "gcc").state == "fails"
     files["small_selftest.c"] += "int unused(int one) { return 1; }\n"
     assert matrix.built(files, "x86-64", "gcc").state.startswith("fails: ")
+
+
+COUNTED = """#include "small_selftest.h"
+static volatile int sum;
+static int table[4] = {1, 2, 3, 4};
+int small_selftest(void)
+{
+    int i;
+    for (i = 0; i < 40000; i++) sum += table[i & 3];
+    return sum == 100000 ? 7 : 9;
+}
+"""
+
+
+@pytest.mark.parametrize("architecture", qemu.BOARDS)
+def test_qemu_runs_and_counts(architecture, tmp_path):
+    compiler = matrix.OTHERS[architecture].split()
+    emulator = "qemu-system-xtensa" if "Xtensa" in architecture else "qemu-system-arm"
+    if shutil.which(compiler[0]) is None or shutil.which(emulator) is None:
+        pytest.skip(f"without {compiler[0]} or {emulator}")
+    (tmp_path / "small_selftest.h").write_text("int small_selftest(void);\n")
+    (tmp_path / "t.c").write_text(COUNTED)
+    subprocess.run([*compiler, "-Os", "-c", "t.c"], cwd=tmp_path, check=True)
+    found, instructions = qemu.run_in_qemu(
+        architecture, compiler, ["t.o"], "small_selftest", tmp_path
+    )
+    assert found == 7
+    # Loops have as many instructions each time round, by the core.
+    each, more = divmod(instructions, 40000)
+    assert 7 <= each <= 12
+    assert more < 100
+    assert qemu.run_in_qemu("nowhere", compiler, [], "none", tmp_path) is None

@@ -16,13 +16,16 @@ __all__ = ["KIND", "behind_a_camera"]
 
 #: Of the frames, 240 rows of 320 pixels.
 KIND = "rgb565"
-_HEADER = """#include "camera_prepare.h"
+_HEADER = """#ifndef FRAMED_H
+#define FRAMED_H
+#include "camera_prepare.h"
 #include "{name}.h"
 struct framed_work {{
     uint8_t image[{pixels}];
     union {{ struct camera_preparation preparation; struct {name}_work classification; }} memory;
 }};
 int framed_classify(const uint8_t *frame, struct framed_work *work, {score} *scores);
+#endif
 """
 _SOURCE = """#include "framed.h"
 int framed_classify(const uint8_t *frame, struct framed_work *work, {score} *scores)

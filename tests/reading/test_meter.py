@@ -12,6 +12,7 @@ from visionshare.cli.main import main
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.errors import DataError, InputError
 from visionshare.reading import Meter, MeterReader, Pointer
+from visionshare.reading import meter as meters
 from visionshare.reading.meter_file import read_meter
 
 WINDOWS = tuple((60 + 50 * i, 40, 40, 60) for i in range(3))
@@ -99,6 +100,16 @@ def test_a_lost_mark_and_an_empty_window_are_unknown(meter):
     covered = frame.copy()
     covered[130:230, 140:250] = 205
     assert reader.read(covered).reason.startswith("pointer 2: not certain")
+
+
+def test_marks_that_are_found_at_one_place_are_unknown(meter, monkeypatch):
+    def found(gray, image, mark, search):
+        return (100 - mark[2] / 2, 100 - mark[3] / 2), 1.0
+
+    monkeypatch.setattr(meters, "_found_mark", found)
+    reading = MeterReader(meter).read(frame_of(123.043))
+    assert reading.value is None
+    assert reading.reason == "the marks are not where they are on the reference"
 
 
 def test_a_reading_follows_the_one_before(tmp_path):

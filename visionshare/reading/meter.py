@@ -173,7 +173,8 @@ class MeterReader:
                 found[number] = wanted[number] + complex(*place) - complex(*mark[:2])
             # The best turn, stretch and move is a linear function of complex numbers.
             apart, before = wanted - wanted.mean(), found - found.mean()
-            factor = np.vdot(before, apart) / np.vdot(before, before)
+            square = np.vdot(before, before).real
+            factor = np.vdot(before, apart) / square if square > 0 else 0j
             errors = np.abs(factor * before - apart)
             if abs(abs(factor) - 1) > _STRETCH or errors.max() > _STRETCH * np.abs(apart).max():
                 raise _UnknownError("the marks are not where they are on the reference")

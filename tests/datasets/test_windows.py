@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visionshare.datasets.augmentation.windows import parts, placed, prepared
+from visionshare.datasets.augmentation.windows import off_center, prepared, random_windows
 from visionshare.datasets.preprocessing import Preprocessing
 
 
@@ -11,7 +11,7 @@ from visionshare.datasets.preprocessing import Preprocessing
 @pytest.mark.parametrize("side", [5, 90])
 def test_parts_have_the_shape_of_a_window_and_the_values_of_the_photograph(side, colors):
     photograph = np.random.default_rng(0).integers(100, 120, (side, side + 7, *colors), np.uint8)
-    made = parts([photograph], 4, (12, 8, *colors), seed=1)
+    made = random_windows([photograph], 4, (12, 8, *colors), seed=1)
     assert made.shape == (4, 12, 8, *colors)
     assert made.min() >= 100
     assert made.max() < 120
@@ -19,7 +19,7 @@ def test_parts_have_the_shape_of_a_window_and_the_values_of_the_photograph(side,
 
 def test_things_stay_in_the_middle_with_the_photograph_around():
     images = np.full((30, 20, 20), 200, np.uint8)
-    seen = placed(images, [np.full((60, 60), 50, np.uint8)])
+    seen = off_center(images, [np.full((60, 60), 50, np.uint8)])
     assert (seen[:, 5:15, 5:15] == 200).all()
     assert 50 in seen[:, [0, -1]]
     assert len(np.unique(seen.mean(axis=(1, 2)))) > 20

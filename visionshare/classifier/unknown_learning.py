@@ -17,7 +17,7 @@ from visionshare.classifier.unknown import (
     measures,
 )
 from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
-from visionshare.datasets.augmentation.windows import parts, placed, prepared
+from visionshare.datasets.augmentation.windows import off_center, prepared, random_windows
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.errors import InputError
 
@@ -114,11 +114,11 @@ def learn_unknown_rule(
         _check_background(classifier, background)
         # Where ink is cut out, it is never off.
         if not classifier.preprocessing.crop and classifier.preprocessing.fit == "resize":
-            known = np.concatenate([known, placed(known, background, seed)])
+            known = np.concatenate([known, off_center(known, background, seed)])
             known_scores = classifier.decision_function(known, n_jobs)
             labels = np.tile(labels, 2)
-            seen = placed(calibrating, background, seed + 1)
-            calibrating = np.concatenate([calibrating, seen])
+            moved = off_center(calibrating, background, seed + 1)
+            calibrating = np.concatenate([calibrating, moved])
             calibrating_scores = classifier.decision_function(calibrating, n_jobs)
     # 2) Pictures of no class: made ones, and those at hand.
     n_each = min(_PER_KIND, max(20, len(known) // 4))
@@ -127,7 +127,7 @@ def learn_unknown_rule(
     if unknown is not None:
         groups.append(_bytes_of(classifier, unknown, "unknown"))
     if background is not None:
-        windows = parts(background, 2 * _PER_KIND, known.shape[1:], seed)
+        windows = random_windows(background, 2 * _PER_KIND, known.shape[1:], seed)
         groups.append(prepared(windows, classifier.preprocessing))
     # 3) What pictures of each class look like, and how they vary.
     temperature = classifier.temperature

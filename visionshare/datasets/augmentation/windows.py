@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.datasets.preprocessing import Preprocessing
 
-__all__ = ["parts", "placed", "prepared"]
+__all__ = ["off_center", "prepared", "random_windows"]
 
 # Things are off by this part of a window's side at most, and smaller or larger by this factor.
 _OFF, _FACTOR = 0.08, 1.1
@@ -17,14 +17,14 @@ _OFF, _FACTOR = 0.08, 1.1
 _AROUND = 1.5
 
 
-def parts(
+def random_windows(
     photographs: Sequence[np.ndarray], n: int, shape: tuple[int, ...], seed: int = 0
 ) -> np.ndarray:
     """Return ``n`` parts of photographs, of any size and place, in the shape of a window.
 
     Examples
     --------
-    >>> parts([np.zeros((90, 120), np.uint8)], 3, (28, 20)).shape
+    >>> random_windows([np.zeros((90, 120), np.uint8)], 3, (28, 20)).shape
     (3, 28, 20)
     """
     rng = np.random.default_rng(seed)
@@ -44,20 +44,20 @@ def parts(
     return made
 
 
-def placed(images: np.ndarray, photographs: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:
-    """Return each image as a window sees it that is a little off, in a photograph.
+def off_center(images: np.ndarray, photographs: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:
+    """Return each image pasted into a photograph, seen by a window that is a little off.
 
     Examples
     --------
     >>> images = np.full((2, 8, 8), 255, np.uint8)
-    >>> seen = placed(images, [np.zeros((40, 40), np.uint8)])
+    >>> seen = off_center(images, [np.zeros((40, 40), np.uint8)])
     >>> seen.shape, bool((seen[:, 2:6, 2:6] == 255).all()), bool(seen.min() < 255)
     ((2, 8, 8), True, True)
     """
     rng = np.random.default_rng(seed)
     rows, columns, *colors = images.shape[1:]
     around = (round(_AROUND * rows), round(_AROUND * columns))
-    scenes = parts(photographs, len(images), (*around, *colors), seed)
+    scenes = random_windows(photographs, len(images), (*around, *colors), seed)
     top, left = (around[0] - rows) // 2, (around[1] - columns) // 2
     scenes[:, top : top + rows, left : left + columns] = images
     made = np.empty_like(images)

@@ -64,6 +64,12 @@ def test_the_figure_is_that_of_the_run_before_and_says_so(folder, tmp_path):
     ]
 
 
+def test_pictures_of_a_refit_are_counted_without_their_copies(folder, tmp_path):
+    result, _ = quick(folder, tmp_path / "out", [*QUICK, "deformations.copies=2"])
+    assert result.metrics["train_images"] == 3 * 96
+    assert result.metrics["refit_images"] == 120
+
+
 def test_what_is_written_learned_from_the_test_pictures_too(folder, tmp_path):
     result, own = quick(folder, tmp_path / "out")
     written = visionshare.load(tmp_path / "out" / "classifier.safetensors")

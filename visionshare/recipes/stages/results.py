@@ -56,7 +56,7 @@ def figures_of(
         figures["majority_class"] = images.test.classes[int(counts.argmax())]
         figures["majority_error"] = 1 - float(counts.max()) / len(images.test)
     if is_refit:
-        figures["refit_images"] = len(images.pictures) + len(images.test)
+        figures["refit_images"] = images.n_originals + len(images.test)
     if evaluation.refused is not None:
         figures["test_refused"] = evaluation.refused
     if run.trials:

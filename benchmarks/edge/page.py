@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.reproduce.results import render, table, write_page
+from scripts.reproduce.results import render, spread, table, write_page
 
 __all__ = ["write"]
 
-_NAMES = ("flash", "ram", "stack", "instructions")
+_FIGURES = ("flash", "ram", "stack", "instructions")
 # The same with a camera's frame before.
-_PREPARED = ("prepared_flash", "prepared_ram", "prepared_instructions")
+_PREPARED = ("prepared_flash", "prepared_instructions")
+# Of the cores in the records, these are on the page.
+_SHOWN = ("cortex-m0plus", "cortex-m4")
 
 
 def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
@@ -26,11 +29,9 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
         As in the files of JSON: set, compiler, rows and agreement.
     """
     sets = [
-        render(
-            "edge/set", name=run["set"], figures=_learned(run["rows"]), cores=_cores(run["rows"])
-        )
+        render("edge/set", name=run["set"], figures=_learned(rows), cores=_cores(rows))
         for run in runs
-        if run["rows"]
+        if (rows := _smallest(run["rows"]))
     ]
     counts = [
         figures["images"]
@@ -38,10 +39,10 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
         for row in run["rows"]
         for figures in row["cores"].values()
     ]
-    same = [_agreement(run["agreement"]) for run in runs if run.get("agreement")]
     write_page(
         out, "edge", count=_range(counts), sets="\n\n".join(sets),
-        same="\n\n".join(same), compiler=runs[0]["compiler"],
+        same=_agreement([one for run in runs for one in run.get("agreement") or ()]),
+        compiler=runs[0]["compiler"],
     )  # fmt: skip
 
 
@@ -50,39 +51,53 @@ def _range(counts: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+def _smallest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each name, compiled for size where there are two, in order of flash."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["name"] not in found or row["optimize"] == "-Os":
+            found[row["name"]] = row
+    return sorted(found.values(), key=_flash)
+
+
+def _flash(row: dict[str, Any]) -> float:
+    """Return the flash on the first core; models that were not compiled come last."""
+    return next((figures["flash"] for figures in row["cores"].values()), math.inf)
+
+
 def _learned(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table of what no core changes."""
-    header = ["classifier", "compiled", "error, %", "MACs", "training, s", "its memory, MB"]
-    cells = []
-    for row in rows:
-        memory = None if row["memory"] is None else row["memory"] / 1e6
-        taken = [_number(row["macs"]), _number(row["seconds"]), _number(memory)]
-        cells.append([row["name"], row["optimize"], _errors(row["errors"]), *taken])
-    return table(header, cells)
+    cells = [
+        [row["name"], spread(row["errors"]), _number(row["macs"]), _number(row["seconds"])]
+        for row in rows
+    ]
+    return table(["classifier", "error, %", "MACs", "training, s"], cells)
 
 
 def _cores(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table for each core; an earlier run may have another core than a later one."""
-    header = ["classifier", "compiled", *_NAMES, "flash, prepared", "ram", "instructions"]
-    tables = []
-    for number, core in enumerate(rows[0]["cores"]):
+    """Return a table for each core that is shown, and one of frames."""
+    shown = [core for core in _SHOWN if core in rows[0]["cores"]]
+    parts = []
+    for number, core in enumerate(shown):
+        measured = [row for row in rows if core in row["cores"]]
         cells = [
-            [row["name"], row["optimize"]]
-            + [_number(row["cores"][core].get(name)) for name in (*_NAMES, *_PREPARED)]
-            for row in rows
-            if core in row["cores"]
+            [row["name"], row["optimize"], *(_number(row["cores"][core][n]) for n in _FIGURES)]
+            for row in measured
         ]
-        tables.append(
-            render(
-                "edge/core", core=core, open="" if number else " open", figures=table(header, cells)
-            )
+        figures = table(["classifier", "compiled", *_FIGURES], cells)
+        parts.append(
+            render("edge/core", title=core, open="" if number else " open", figures=figures)
         )
-    return "\n\n".join(tables)
-
-
-def _errors(errors: Sequence[float]) -> str:
-    mean = f"{sum(errors) / len(errors):.2f}"
-    return f"{mean} ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else mean
+    framed = [row for row in rows if "prepared_flash" in row["cores"].get(shown[0], {})]
+    if framed:
+        cells = [
+            [row["name"], *(_number(row["cores"][c].get(n)) for c in shown for n in _PREPARED)]
+            for row in framed
+        ]
+        names = [f"{name}, {core}" for core in shown for name in ("flash", "instructions")]
+        figures = table(["classifier", *names], cells)
+        parts.append(render("edge/core", title="behind a camera's frame", open="", figures=figures))
+    return "\n\n".join(parts)
 
 
 def _number(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -10,7 +11,7 @@ import numpy as np
 from visionshare.datasets.copies import group_numbers, joined_groups
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.readers.labels import TEST, TRAIN, VALIDATION
 from visionshare.datasets.readers.picture_set import PictureSet
@@ -58,12 +59,7 @@ def split_pictures(
     # pictures each time, one at least of each class that has two, and never a copy of a training
     # picture. Pictures named for validation never train; they test where none is named for
     # testing and no fraction is given. Pictures of one group (``together``) are in one part.
-    if test_fraction is not None:
-        if not 0 <= test_fraction < 1:
-            raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
-        if pictures.has_test:
-            accepted = f"none: {pictures.name} says itself which pictures test"
-            raise InputError("test_fraction", test_fraction, accepted)
+    _check_fraction(test_fraction, pictures)
     # 1) what each picture is for
     roles = np.full(len(pictures), TRAIN) if pictures.roles is None else pictures.roles
     if test_fraction is None and not validates and not pictures.has_test:
@@ -72,85 +68,42 @@ def split_pictures(
     read = read_pictures(
         pictures, size, mode, steps, chosen=chosen, skip_broken=skip_broken, n_jobs=n_jobs
     )
-    roles = roles[read.numbers]
-    labels = pictures.labels[read.numbers]
     copies = group_numbers(read.digests)
     groups = copies if together is None else joined_groups(copies, together[read.numbers])
-    validating = roles == VALIDATION
-    testing = roles == TEST
-    training = roles == TRAIN
+    parts = _Parts(roles[read.numbers], pictures.labels[read.numbers], copies, groups)
+    # 2) the test pictures
     notes = list(pictures.notes)
     n_leaked = 0
     origin = GIVEN
-    # 2) the test pictures
-    if testing.any():
-        leaked = testing & np.isin(copies, copies[training])
-        n_leaked = int(leaked.sum())
-        if n_leaked:
-            one = int(np.flatnonzero(leaked)[0])
-            other = int(np.flatnonzero(training & (copies == copies[one]))[0])
-            notes.append(
-                f"{n_leaked} of {testing.sum()} test pictures are training pictures too, such as "
-                f"{read.names[one]} and {read.names[other]}: the test error is lower than it "
-                "should be"
-            )
-        shared = testing & ~leaked & np.isin(groups, groups[training])
-        if shared.any():
-            notes.append(
-                f"{shared.sum()} of {testing.sum()} test pictures are of a group that trains too: "
-                "the test error is lower than it should be"
-            )
+    if parts.testing.any():
+        n_leaked, found = parts.leaks(read.names)
+        notes += found
     else:
         fraction = TEST_FRACTION if test_fraction is None else test_fraction
-        testing[training] = held_out(labels[training], fraction, groups[training])
-        origin = HELD_OUT if testing.any() else NONE
-        if testing.any():
-            notes.append(
-                f"no test set found; holding out {testing.sum()} of {training.sum()} images "
-                f"({100 * fraction:.0f} % per class)"
-            )
-        else:
-            why = "no class has two different pictures" if fraction else "none were asked for"
-            notes.append(f"there are no test pictures ({why}): no test error is given")
-        training &= ~testing
+        notes.append(parts.hold_out(fraction))
+        origin = HELD_OUT if parts.testing.any() else NONE
     # 3) a copy of a picture that trains or tests would not compare fairly
-    validating &= ~np.isin(groups, groups[training | testing])
+    validating = parts.validating & ~np.isin(groups, groups[parts.training | parts.testing])
     # 4) what a user should know
-    notes += _notes_of_copies(labels, copies, training)
-    tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
-    untested = list(compress(pictures.classes, ~tested))
-    if testing.any() and untested and pictures.answers is None:
-        notes.append(
-            f"{_count(len(untested), 'class has', 'classes have')} no test picture: "
-            f"{', '.join(untested[:5])}"
-        )
-    if read.left_out:
-        notes.append(pages_sentence(read.left_out))
-    if read.broken:
-        n_broken = _count(len(read.broken), "broken picture is", "broken pictures are")
-        notes.append(f"{n_broken} left out, such as {read.broken[0]}")
-    # 5) the parts
-    values = None
-    if read.images.ndim >= 3 and read.images.dtype == np.uint8:
-        # What they had before they became bytes.
-        low, high = pictures.values or BYTE
-        arrays = "rasters" if pictures.kind == "prepared" else "pictures"
-        kind = "bytes" if (low, high) == BYTE else "other"
-        values = TrainingValues(low, high, kind, arrays)
+    notes += _notes_of_copies(parts.labels, copies, parts.training)
+    notes += _notes_of_untested(parts, pictures)
+    notes += _notes_of_files(read)
+    # 5) the images of each part; validation images are copied before the others move
+    values = _values_of(read.images, pictures)
     validation = read.images[validating]
-    parts = _parted(read.images, training, testing)
-    names = read.short_names
+    training, testing = _parted(read.images, parts.training, parts.testing)
+    short_names = read.short_names
 
     def part(images: np.ndarray, mask: np.ndarray) -> ImageSet:
-        chosen_names = tuple(compress(names, mask))
-        made = ImageSet(images, labels[mask], pictures.classes, pictures.name, chosen_names)
+        names = tuple(compress(short_names, mask))
+        made = ImageSet(images, parts.labels[mask], pictures.classes, pictures.name, names)
         if pictures.answers is not None:
             made = replace(made, answers=pictures.answers.subset(read.numbers[mask]))
         return made if together is None else replace(made, groups=groups[mask])
 
     return SplitImages(
-        part(parts[0], training),
-        part(parts[1], testing),
+        part(training, parts.training),
+        part(testing, parts.testing),
         origin,
         tuple(notes),
         len(read.broken),
@@ -158,6 +111,94 @@ def split_pictures(
         values,
         part(validation, validating) if validates else None,
     )
+
+
+def _check_fraction(test_fraction: float | None, pictures: PictureSet) -> None:
+    if test_fraction is None:
+        return
+    if not 0 <= test_fraction < 1:
+        raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
+    if pictures.has_test:
+        accepted = f"none: {pictures.name} says itself which pictures test"
+        raise InputError("test_fraction", test_fraction, accepted)
+
+
+class _Parts:
+    """Which pictures train, test and validate, as masks; their labels, copies and groups."""
+
+    def __init__(
+        self, roles: np.ndarray, labels: np.ndarray, copies: np.ndarray, groups: np.ndarray
+    ) -> None:
+        self.training = roles == TRAIN
+        self.testing = roles == TEST
+        self.validating = roles == VALIDATION
+        self.labels = labels
+        self.copies = copies
+        self.groups = groups
+
+    def leaks(self, names: Sequence[str]) -> tuple[int, list[str]]:
+        """Return how many test pictures are copies of training pictures, and notes of leaks."""
+        notes = []
+        copied = self.testing & np.isin(self.copies, self.copies[self.training])
+        n_copied = int(copied.sum())
+        if n_copied:
+            one = int(np.flatnonzero(copied)[0])
+            same = self.training & (self.copies == self.copies[one])
+            other = int(np.flatnonzero(same)[0])
+            notes.append(
+                f"{n_copied} of {self.testing.sum()} test pictures are training pictures too, "
+                f"such as {names[one]} and {names[other]}: the test error is lower than it "
+                "should be"
+            )
+        related = self.testing & ~copied & np.isin(self.groups, self.groups[self.training])
+        if related.any():
+            notes.append(
+                f"{related.sum()} of {self.testing.sum()} test pictures are of a group that "
+                "trains too: the test error is lower than it should be"
+            )
+        return n_copied, notes
+
+    def hold_out(self, fraction: float) -> str:
+        """Let a fraction of the training pictures of each class test; return a note of it."""
+        training = self.training
+        self.testing[training] = held_out(self.labels[training], fraction, self.groups[training])
+        self.training = training & ~self.testing
+        if self.testing.any():
+            return (
+                f"no test set found; holding out {self.testing.sum()} of {training.sum()} images "
+                f"({100 * fraction:.0f} % per class)"
+            )
+        why = "no class has two different pictures" if fraction else "none were asked for"
+        return f"there are no test pictures ({why}): no test error is given"
+
+
+def _notes_of_untested(parts: _Parts, pictures: PictureSet) -> list[str]:
+    tested = np.bincount(parts.labels[parts.testing], minlength=len(pictures.classes)) > 0
+    untested = list(compress(pictures.classes, ~tested))
+    if not parts.testing.any() or not untested or pictures.answers is not None:
+        return []
+    having = _count(len(untested), "class has", "classes have")
+    return [f"{having} no test picture: {', '.join(untested[:5])}"]
+
+
+def _notes_of_files(read: ReadPictures) -> list[str]:
+    notes = []
+    if read.left_out:
+        notes.append(pages_sentence(read.left_out))
+    if read.broken:
+        n_broken = _count(len(read.broken), "broken picture is", "broken pictures are")
+        notes.append(f"{n_broken} left out, such as {read.broken[0]}")
+    return notes
+
+
+def _values_of(images: np.ndarray, pictures: PictureSet) -> TrainingValues | None:
+    """Return the values that images had before they became bytes."""
+    if images.ndim < 3 or images.dtype != np.uint8:
+        return None
+    low, high = pictures.values or BYTE
+    kind = "bytes" if (low, high) == BYTE else "other"
+    arrays = "rasters" if pictures.kind == "prepared" else "pictures"
+    return TrainingValues(low, high, kind, arrays)
 
 
 def _parted(

@@ -32,7 +32,7 @@ def test_the_page_of_extraction(tmp_path):
     assert "| patterns, 112 | peer | 1.6 | 4.0 × | 80 | 1e-03 |" in text
     assert "| patterns, 112 | other | 0.8 | 2.0 × | 80 | other features |" in text
     assert "| patterns, 112 | none | not installed |  |  |  |" in text
-    assert "| patterns | 112 | visionshare | 1234 | 1234 |" in text
+    assert "| patterns | 112 | 1234 | 1234 |" in text
     assert "| 9 pictures | 9,000 | 3000 | 100 | 2 | yes |" in text
     assert "| 1 scans | 9,000 | 3000 | 100 | 2 | NO |" in text
     raw = json.loads((tmp_path / "extraction.json").read_text(encoding="utf-8"))["runs"]

@@ -20,9 +20,10 @@ def _found():
         for name, health in (("none", 99.0), ("idle", 7.5), ("bodies", 4.0))
     ]  # fmt: skip
     speeds = [
-        {"request": "/predict, PNG", "connections": n, "per_second": 1000.0 * n,
+        {"request": f"/{what}, PNG", "connections": n, "per_second": 1000.0 * n,
          "median": 1.0, "high": 2.0}
         for n in (1, 8)
+        for what in ("echo", "predict")
     ]  # fmt: skip
     sizes = [
         {"requests": n, "resident": 200.0 + n, "anonymous": 100.0, "peak": 300.0,
@@ -48,8 +49,9 @@ def test_the_page_of_reliability(tmp_path):
     # Without an attack the service is not under one.
     assert "7.5 ms (3 ms)" in text
     assert "| 1,000 and 8,000 |" in text
-    assert "| memory before and after 50 requests | 200 and 250 MiB |" in text
-    assert "| idle | 1 / 2 / 7.5 | 1 / 2 / 3 | 1 / 2 / 1 | 1 / 2 / 30 | 1; 280.0 → 270.0 |" in text
+    assert "| PNG | 8 | 8000.0 | 8000.0 | 2.0 |" in text
+    assert "| memory before and after 50 requests (peak) | 200 and 250 MiB (300) |" in text
+    assert "| idle | 1 / 7.5 | 1 / 30 | 1 | 280.0 |" in text
     raw = json.loads((tmp_path / "reliability.json").read_text(encoding="utf-8"))["runs"]
     assert raw["attacks"]["kills"]["faults"] == ["1 train: shard left behind"]
 

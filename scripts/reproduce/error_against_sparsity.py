@@ -244,9 +244,10 @@ def tables(measured: dict[str, dict[str, list[Curve]]]) -> list[str]:
     parts = []
     for name, curves in measured.items():
         for labels, sizes in ((PRODUCTS, SHOWN[name]), ((STUMP, JOINT), SHOWN_STUMPS)):
-            header = [NAMES[name] + ", features", *map(str, sizes), f"training, s, to {sizes[3]}"]
+            shown = sizes[1::2]
+            header = [NAMES[name] + ", features", *map(str, shown), f"training, s, to {sizes[3]}"]
             rows = [
-                [label, *(cell(curves[label], s) for s in sizes), seconds(curves[label], sizes[3])]
+                [label, *(cell(curves[label], s) for s in shown), seconds(curves[label], sizes[3])]
                 for label in labels
             ]
             parts.append(table(header, rows))
@@ -254,7 +255,7 @@ def tables(measured: dict[str, dict[str, list[Curve]]]) -> list[str]:
 
 
 def comparison(measured: dict[str, dict[str, list[Curve]]]) -> str:
-    """Return in how many columns of the tables ShareBoost's error is the lower one."""
+    """Return at how many numbers of features ShareBoost's error is the lower one."""
     rivals = dict.fromkeys(PRODUCTS[1:], SHARE) | {JOINT: STUMP}
     lines = []
     for rival, ours in rivals.items():

@@ -69,16 +69,18 @@ def beside(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def clock(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of pictures per second on each number of cores."""
+    """Return the table of our pictures per second on each number of cores."""
     cores = sorted({line["cores"] for line in lines})
-    rates: dict[tuple[str, int, str], dict[int, str]] = {}
+    rates: dict[tuple[str, int], dict[int, str]] = {}
     for line in lines:
-        key = (line["features"], line["side"], line["library"])
+        if line["library"] != "visionshare":
+            continue
+        key = (line["features"], line["side"])
         rate = line["rate"]
         shown = f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"
         rates.setdefault(key, {})[line["cores"]] = line["remark"] or shown
     rows = [[*key, *(found.get(n, "") for n in cores)] for key, found in rates.items()]
-    header = ["features", "pixels", "library"]
+    header = ["features", "pixels"]
     return table([*header, *(f"{n} core{'s' * (n > 1)}" for n in cores)], rows)
 
 

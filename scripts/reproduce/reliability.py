@@ -81,31 +81,27 @@ def times(results: Mapping[str, Result]) -> str:
 
 def attacks(found: dict[str, Any]) -> str:
     """Return a table of what clients of the service saw during each attack, in milliseconds."""
-    keys = ("health", "echo", "late", "predict")
     rows = []
     for row in found["attacks"]:
-        times = [" / ".join(f"{row[k][v]:g}" for v in ("median", "high", "most")) for k in keys]
+        times = [f"{row[k]['median']:g} / {row[k]['most']:g}" for k in ("health", "predict")]
         failed = row["health"]["failed"] + row["predict"]["failed"]
-        memory = f"{row['peak']} → {row['resident']}"
-        rows.append([row["attack"], *times, f"{failed}; {memory}"])
-    header = ["attack", "`/health`", "the echo's `/health`", "lateness of a sleeping loop"]
-    return table([*header, "`/predict`", "failed; MiB, peak → after"], rows)
+        rows.append([row["attack"], *times, failed, row["peak"]])
+    header = ["attack", "`/health`, ms", "`/predict`, ms", "failed", "peak, MiB"]
+    return table(header, rows)
 
 
 def speed(found: dict[str, Any]) -> str:
-    """Return a table of requests a second, beside those of an echo."""
-    names = ("request", "connections", "per_second", "median", "high")
-    rows = [[row[name] for name in names] for row in found["speed"]]
-    header = ["request", "connections", "requests/s", "median, ms", "99th percentile, ms"]
-    return table(header, rows)
-
-
-def memory(found: dict[str, Any]) -> str:
-    """Return a table of the service's size after so many requests."""
-    names = ("resident", "anonymous", "peak")
-    rows = [[f"{row['requests']:,}", *(row[n] for n in names)] for row in found["memory"]]
-    header = ["requests", "resident, MiB", "of that in no file, MiB", "peak, MiB"]
-    return table(header, rows)
+    """Return a table of predictions a second, beside those of an echo of the same body."""
+    by_request = {(row["request"], row["connections"]): row for row in found["speed"]}
+    rows = [
+        [
+            request.removeprefix("/predict, "), n, row["per_second"],
+            by_request[request.replace("predict", "echo"), n]["per_second"], row["high"],
+        ]
+        for (request, n), row in by_request.items()
+        if request.startswith("/predict")
+    ]  # fmt: skip
+    return table(["request", "connections", "per second", "echo's", "99th percentile, ms"], rows)
 
 
 def summary(found: Mapping[str, dict[str, Any]]) -> str:
@@ -134,8 +130,8 @@ def summary(found: Mapping[str, dict[str, Any]]) -> str:
             f"{pictures[1]:,.0f} and {pictures[8]:,.0f}",
         ],
         [
-            f"memory before and after {last['requests']:,} requests",
-            f"{first['resident']:.0f} and {last['resident']:.0f} MiB",
+            f"memory before and after {last['requests']:,} requests (peak)",
+            f"{first['resident']:.0f} and {last['resident']:.0f} MiB ({last['peak']:.0f})",
         ],
     ]
     return table(["the service", ""], rows)
@@ -155,7 +151,6 @@ def write(out: Path, results: Mapping[str, Result], found: Mapping[str, dict[str
         times=times(results),
         attacks=attacks(found["attacks"]),
         speed=speed(found["speed"]),
-        memory=memory(found["memory"]),
         answered=", ".join(
             f"{n:,} with {status}"
             for status, n in found["memory"]["memory"][-1]["answered"].items()

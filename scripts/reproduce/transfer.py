@@ -23,7 +23,6 @@ from scripts.reproduce.results import (
     deviation,
     keep_runs,
     pyplot,
-    render,
     spread,
     table,
     write_page,
@@ -35,7 +34,6 @@ from visionshare.datasets.sampling import sample_one_class
 from visionshare.machine.resources import thread_limit
 
 POSITIVES, NEGATIVES = (2, 5, 10), 10
-HEADER = ["method", *(f"{p} + {NEGATIVES}" for p in POSITIVES)]
 NOISE = (0, 10, 100, 1000)
 TESTS = 50
 DRAWS = 10
@@ -198,13 +196,16 @@ def _keep(
     measured.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
 
 
-def rows_of(measured: Outcome, noise: int, methods: Iterable[str] = METHODS) -> list[list[Any]]:
-    """Return the table's rows: one method per row, positives by column."""
-    rows = []
-    for name in (*methods, BEST):
-        cells = [_cell(measured, (name, p, noise)) for p in POSITIVES]
-        rows.append([name, *cells])
-    return rows
+def accuracies(measured: Mapping[str, Outcome], methods: Iterable[str] = METHODS) -> str:
+    """Return tables of the fewest and the most positives: a method a row, a data set a column."""
+    tables = []
+    for positives in (POSITIVES[0], POSITIVES[-1]):
+        rows = [
+            [name, *(_cell(outcome, (name, positives, 0)) for outcome in measured.values())]
+            for name in (*methods, BEST)
+        ]
+        tables.append(table([f"{positives} + {NEGATIVES}", *measured], rows))
+    return "\n\n".join(tables)
 
 
 def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
@@ -335,11 +336,8 @@ def write(
         most_rows=MOST_ROWS,
         tests=TESTS,
         draws=draws,
-        data_sets="\n\n".join(
-            described(setting.name, measured[setting.name], len(names[setting.name]), draws)
-            for setting in SETTINGS
-            if setting.name in measured
-        ),
+        accuracies=accuracies(measured),
+        data_sets=data_sets(measured, names, draws),
         matrices="\n\n".join(draw_matrices(out, measured, names)),
         rounds=seconds["rounds"],
         runs=seconds["runs"],
@@ -348,17 +346,17 @@ def write(
     )
 
 
-def described(name: str, outcome: Outcome, n_classes: int, draws: int) -> str:
-    """Return the part of the page about one data set."""
-    return render(
-        "transfer/data-set",
-        name=name,
-        n_features=outcome.shape[1],
-        n_sources=n_classes - 1,
-        n_classes=_learned(outcome, 0, draws),
-        chosen=", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
-        accuracies=table(HEADER, rows_of(outcome, 0)),
-    )
+def data_sets(measured: dict[str, Outcome], names: dict[str, list[str]], draws: int) -> str:
+    """Return the table of the data sets."""
+    header = ["set", "features", "sources", "classes learned", "sources chosen"]
+    rows = [
+        [
+            name, outcome.shape[1], len(names[name]) - 1, _learned(outcome, 0, draws),
+            ", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
+        ]
+        for name, outcome in measured.items()
+    ]  # fmt: skip
+    return table(header, rows)
 
 
 def _learned(outcome: Outcome, noise: int, draws: int) -> int:

@@ -11,26 +11,26 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from scripts.reproduce.transfer import (
     BEST,
     DRAWS,
-    HEADER,
     NEGATIVES,
     POSITIVES,
     TESTS,
     Outcome,
+    accuracies,
     cell,
     draw_accuracy,
     drawn,
     matrix_figure,
-    rows_of,
 )
 from scripts.reproduce.transfer_baselines import ALL_METHODS
 from visionshare import PretrainedNetwork
@@ -168,15 +168,27 @@ def draw_weights(out: Path, setting: str, weights: Weights, names: list[str]) ->
     return lines
 
 
-def strongest(weights: Weights, names: list[str]) -> str:
+def strongest(found: Iterable[tuple[Weights, list[str]]]) -> str:
     """Return a table of the sources that speak most for each class: the paper's figure 6."""
-    matrix = weights[POSITIVES[-1], "GreedyTL"]
     rows = []
-    for target in np.flatnonzero(np.isfinite(matrix).all(axis=1)):
-        best = np.argsort(-matrix[target], kind="stable")[:4]
-        shown = [f"{c} {matrix[target, c]:+.3f}" for c in best]
-        rows.append([names[target], ", ".join(shown)])
-    return table(["class", "sources, mean weight"], rows)
+    for weights, names in found:
+        matrix = weights[POSITIVES[-1], "GreedyTL"]
+        for target in np.flatnonzero(np.isfinite(matrix).all(axis=1)):
+            best = np.argsort(-matrix[target], kind="stable")[:4]
+            rows.append([names[target], ", ".join(map(str, best))])
+    return table(["class", "sources"], rows)
+
+
+def data_sets(measured: dict[str, Outcome], draws: int) -> str:
+    """Return the table of the data sets."""
+    rows = [
+        [
+            name, outcome.shape[0], len(outcome.accuracy[BEST, POSITIVES[0], 0]) // draws,
+            ", ".join(f"{100 * np.mean(outcome.chosen[p]):.0f}" for p in POSITIVES),
+        ]
+        for name, outcome in measured.items()
+    ]  # fmt: skip
+    return table(["set", "pictures", "classes learned", "sources among choices, %"], rows)
 
 
 def main() -> None:
@@ -208,17 +220,6 @@ def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws:
     keep_runs(
         out, "transfer_network", {name: vars(one)["accuracy"] for name, one in measured.items()}
     )
-    parts = [
-        render(
-            "transfer_network/set",
-            name=name,
-            n_pictures=outcome.shape[0],
-            n_classes=len(outcome.accuracy[BEST, POSITIVES[0], 0]) // draws,
-            share=", ".join(f"{100 * np.mean(outcome.chosen[p]):.0f}" for p in POSITIVES),
-            accuracies=table(HEADER, rows_of(outcome, 0, METHODS)),
-        )
-        for name, outcome in measured.items()
-    ]
     noisy = measured[SETTINGS[0].name]
     drawn_set = "cifar10" if "cifar10" in done else SETTINGS[0].name
     write_page(
@@ -227,16 +228,18 @@ def write(out: Path, done: dict[str, tuple[Outcome, Weights, list[str]]], draws:
         draws=draws,
         tests=TESTS,
         side=SIDE,
-        data_sets="\n\n".join(parts),
+        accuracies=accuracies(measured, METHODS),
+        data_sets=data_sets(measured, draws),
         noise=noise_table(noisy),
-        strongest="\n\n".join(strongest(w, names) for _, w, names in done.values()),
+        strongest=strongest([(w, names) for _, w, names in done.values()]),
         matrices="\n\n".join(draw_weights(out, drawn_set, *done[drawn_set][1:])),
     )
 
 
 def noise_table(outcome: Outcome) -> str:
     """Return accuracies against noise dimensions, five positives: the paper's figure 2."""
-    known = sorted({noise for _, _, noise in outcome.accuracy})
+    noises = {noise for _, _, noise in outcome.accuracy}
+    known = min(noises), max(noises)
     rows: list[list[Any]] = []
     for name in METHODS:
         values = [outcome.per_draw[name, POSITIVES[1], n].values() for n in known]

@@ -57,7 +57,6 @@ def row(entry: Entry, n_test: int, processor: str) -> list[str]:
     """
     runs = list(entry.runs.values())
     errors = [100 * run.errors / n_test for run in runs]
-    each = f" ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else ""
     known = [run.seconds for run in runs if run.seconds is not None]
     seconds = f"{np.mean(known):.1f}" if len(known) == len(runs) else "–"
     seconds += f" + {entry.tuning:.0f}" if entry.tuning else ""
@@ -66,8 +65,12 @@ def row(entry: Entry, n_test: int, processor: str) -> list[str]:
         "–" if entry.times is None else " / ".join(f"{value:.1f}{mark}" for value in entry.times)
     )
     return [
-        entry.name, spread(errors) + each, runs[0].cost, f"{runs[0].n_bytes:,}", times, seconds
+        entry.name, spread(errors), runs[0].cost, f"{runs[0].n_bytes:,}", times, seconds
     ]  # fmt: skip
+
+
+def _errors(entry: Entry) -> float:
+    return float(np.mean([run.errors for run in entry.runs.values()]))
 
 
 def _said(value: Any) -> str:
@@ -106,7 +109,7 @@ def write(
         n_train=conditions["training images"],
         n_test=n_test,
         findings=findings(entries, n_test),
-        figures=table(header, [row(entry, n_test, processor) for entry in entries]),
+        figures=table(header, [row(e, n_test, processor) for e in sorted(entries, key=_errors)]),
         elsewhere=render("peers/elsewhere", there=", ".join(elsewhere), usual=processor)
         if elsewhere
         else "",

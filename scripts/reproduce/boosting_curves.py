@@ -146,20 +146,14 @@ def described(race: Race) -> str:
         [
             solver,
             len(run.seconds) - 1,
-            f"{run.seconds[-1]:.1f}",
             *(seconds_to(run, race.optimum, nearness) for nearness in NEAR),
-            f"{run.objective[-1]:.2f}",
-            f"{run.kkt:.2g}",
             f"{100 * run.error[-1]:.2f}",
-            f"{run.coverage[-1]:.4f}",
-            f"{run.sparsity[-1]:.3f}",
             f"{int(run.features.max())}, {int(run.features[-1])}",
         ]
         for solver, run in race.curves.items()
     ]
     near = [f"s to {100 * nearness:g} %" for nearness in NEAR]
-    header = ["solver", "rounds", "s", *near, "objective", "KKT", "error, %", "coverage"]
-    header += ["zeros of W", "features, most and last"]
+    header = ["solver", "rounds", *near, "error, %", "features, most and last"]
     return render(
         "kernel_hypotheses/race",
         name=race.name,

@@ -337,7 +337,6 @@ def write(
         largest=max(SIZES),
         seeds_of_largest=options.seeds_of_largest,
         errors=by_size(found, "test_error", 100, 2),
-        coverages=by_size(found, "test_coverage", 1, 4),
         features=by_size(found, "features", 1, 0),
         differences=differences(found),
         largest_kkt=f"{max(run.best.kkt or 0 for run in found):.2g}",

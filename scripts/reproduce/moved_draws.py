@@ -59,7 +59,6 @@ TRIED = {
     MOVED: list(itertools.product((10,), (10,), (2, 5, 10), ALPHAS)),
     GUIDED: list(itertools.product((100,), (10,), (2, 5, 10), ALPHAS)),
 }
-HEAD = ("method", "draws a round", "scored on all rows", "steps", "λ")
 # Examples of a step.
 BATCH = 256
 # What fine-tuning has in common, and what is tried for each number of columns.
@@ -239,23 +238,6 @@ def best(scores: dict[Any, float]) -> Any:
     return max(scores.items(), key=itemgetter(1))[0]
 
 
-def tables(chosen: dict[Any, Any], tunings: dict[int, dict[Tuning, float]]) -> dict[str, str]:
-    """Return the tables of the chosen settings."""
-    widths = list(tunings)
-    settings = [[name, *asdict(chosen[name]).values()] for name in TRIED]
-    found = [[width, *asdict(chosen[TUNED, width]).values()] for width in widths]
-    maps = []
-    for name, width in itertools.product(MAPS, widths):
-        kind, square, cost = chosen[name, width]
-        maps.append([name, width, kind, f"{square:g}", f"{cost:g}"])
-    head = ["epochs", "rate", "label smoothing"]
-    return {
-        "settings": table(HEAD, settings),
-        "tunings": table(["columns", *head], found),
-        "maps": table(["map", "columns", "inputs", "σ²", "C"], maps),
-    }
-
-
 def write(
     options: Any,
     data: Adult,
@@ -271,7 +253,6 @@ def write(
         seconds.setdefault((run["method"], run["columns"]), []).append(run["seconds"])
     head = ["columns", *map(str, (*WIDTHS, WIDEST))]
     keep_runs(options.out, "moved_draws", {"chosen": chosen, "tried": tried, "runs": runs})
-    made = tables(chosen, tried["tuned"])
     write_page(
         options.out,
         "moved_draws",
@@ -280,13 +261,9 @@ def write(
         last_seed=runs[-1]["seed"],
         folds=FOLDS,
         square=f"{SQUARE:g}",
-        common={**COMMON, "batch": BATCH},
         accuracies=table(
             head, rows_of(accuracies, seconds, (STILL, MOVED, GUIDED, BOTH, TUNED, *MAPS))
         ),
-        settings=made["settings"],
-        tunings=made["tunings"],
-        maps=made["maps"],
     )
 
 

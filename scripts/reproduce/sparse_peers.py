@@ -267,7 +267,6 @@ def main() -> None:
         leaves=", ".join(map(str, LEAVES)),
         n_trees=TREES["n_estimators"],
         three=errors(found, BUDGETS[0]),
-        five=errors(found, BUDGETS[1]),
         ten=errors(found, BUDGETS[2]),
     )
 

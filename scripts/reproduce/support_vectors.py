@@ -300,7 +300,7 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
             spread([1000 * o.prediction for o in measured[machine, n]], 1),
             spread([o.size for o in measured[machine, n]], 0),
         ]
-        for n in task.sizes
+        for n in sorted({task.sizes[0], CHOSEN_ON, task.sizes[-1]})
         for machine in MACHINES
         if (machine, n) in measured
     ]

@@ -103,7 +103,7 @@ def modeled(pictures: int, workers: int) -> Step:
 def predicted_per_second() -> float:
     """Return the pictures per second and worker from storage, as docs/scaling.md has them."""
     text = (RESULTS.parent / "scaling.md").read_text("utf-8")
-    rates = re.findall(r"two workers, storage \| [^|]*\| (\d+), (\d+)", text)[0]
+    rates = re.findall(r"Two workers classify (\d+) and (\d+) pictures", text)[0]
     return mean(map(int, rates)) / 2
 
 

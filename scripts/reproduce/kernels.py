@@ -347,21 +347,9 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         refit_tol=REFIT_TOL,
         long_alpha=chosen.long.alpha,
         choice=chosen.choice,
-        maps=table(
-            ["columns", *chosen.maps],
-            [
-                [width, *(setting_of(chosen.maps[name][width]) for name in chosen.maps)]
-                for width in next(iter(chosen.maps.values()))
-            ],
-        ),
         accuracies=table(["columns", *map(str, widths)], rows_of(*by_columns(measured), names)),
         paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
     )
-
-
-def setting_of(chosen: MapSetting) -> str:
-    """Return inputs, σ² and C as the page has them."""
-    return f"{chosen[0]}, {chosen[1]:g}, {chosen[2]:g}"
 
 
 def main() -> None:

@@ -367,15 +367,12 @@ def ahead(measured: Measured, name: str) -> int:
 def comparison(measured: Measured, name: str) -> str:
     """Return how ours compares with the sequential booster at its best and last round."""
     boosted, classical = measured[name, OURS], measured[name, CLASSICAL]
-    ours, last = ([float(o.errors[-1]) for o in outcomes] for outcomes in (boosted, classical))
+    ours = [float(o.errors[-1]) for o in boosted]
     best = [float(o.errors.min()) for o in classical]
     seconds = [np.mean([o.seconds for o in outcomes]) for outcomes in (classical, boosted)]
     return render(
         "regression_boosting/comparison",
         name=name,
-        ours=spread(ours, 3),
-        n_features=spread([o.features for o in boosted], 0),
-        last=spread(last, 3),
         best=spread(best, 3),
         wins=sum(a < b for a, b in zip(ours, best, strict=True)),
         ahead=ahead(measured, name),

@@ -42,6 +42,8 @@ _SMALL_TABLES = 3000
 # Beside tiny ones, so would be pairs of positions and unrolled turns.
 _TINY_TABLES = 1200
 _DTYPES = {"uint8_t": "u1", "int16_t": "i2", "uint16_t": "u2", "int32_t": "i4"}
+# The last part of a table's name, its numbers and their type in C.
+_Table = tuple[str, np.ndarray, str]
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
 
@@ -83,6 +85,35 @@ class _LayerInC(NamedTuple):
     residual: bool
 
 
+class _Form(NamedTuple):
+    """How the sums of all layers are computed."""
+
+    # Of every layer, and of the scores' table if there is one.
+    pieces: list[_Pieces]
+    loop: _Loop
+    # Two templates at a time; two positions at a time; one position at a time.
+    paired: bool
+    adjacent: bool
+    single: bool
+
+    @property
+    def lanes(self) -> int:
+        return 1 + self.paired
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the template that say it."""
+        return {
+            "paired": self.paired,
+            "lanes": self.lanes,
+            "sum_type": "uint32_t" if self.paired else "int32_t",
+            "split": self.loop.split,
+            "unroll": self.loop.unroll,
+            "rest": self.loop.rest,
+            "adjacent": self.adjacent,
+            "single": self.single,
+        }
+
+
 def emit(family: LayerList, writer: Writer) -> Unit:
     """Return the unit of the features, as floats."""
     return _emitted(family, writer, None)
@@ -97,59 +128,33 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     weighted, deslant, images = parts(family)
     from_floats = not writer.bytes
     direct = deslant is None and not from_floats and images[0].as_given
-    templates = [layer.weights.reshape(len(layer.weights), layer.n_rows, -1) for layer in weighted]
-    macs = [layer.macs() for layer in weighted]
-    if scores is not None:
-        templates.append(scores.weights[:, None])
-        macs.append(scores.weights.size)
-    # Two templates at a time, where pieces are not too short.
-    # Of a blob nothing but the shape is known when the program is compiled.
-    bits = [layer.bits for layer in weighted] + ([] if scores is None else [scores.bits])
-    shown = [
-        np.full(table.shape, FORMATS[number].high) if writer.blob else table
-        for table, number in zip(templates, bits, strict=True)
-    ]
-    in_pairs = [_pieces(table) for table in shown]
-    depthwise = any(layer.of_one_channel for layer in weighted)
-    # Two depthwise templates may see two channels.
-    paired = not depthwise and all(
-        piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs
-    )
-    pieces = in_pairs if paired else [_whole(table) for table in templates]
+    # 1) how templates are summed, and where images lie in the memory that they share
+    form = _form(weighted, scores, blob=writer.blob)
     counts = [_room(layer.weights[0].size, layer.bits) for layer in weighted]
     if scores is not None:
-        counts.append(_room(pieces[-1].length, scores.bits))
+        counts.append(_room(form.pieces[-1].length, scores.bits))
     plan = plan_memory([image.size for image in images], counts, direct)
-    table_bytes = sum(layer.nbytes for layer in weighted)
-    is_tiny = table_bytes < _TINY_TABLES
-    unroll = _unroll(macs, pieces, 1 if is_tiny else _MOST_UNROLLED) if paired else _OF_PAIRS
-    loop = _Loop(
-        unroll,
-        split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
-        rest=any(piece.length % unroll for piece in pieces),
-    )
+    # 2) the structures of layers, and their tables
     layers = [
-        _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))
+        _layer(
+            layer,
+            images[i : i + 2],
+            form.loop.shape(form.pieces[i], images[i].line),
+            plan.of_layer(i),
+        )
         for i, layer in enumerate(weighted)
     ]
-    adjacent = not is_tiny and any(_adjacent(layer) for layer in weighted)
-    bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
-    if writer.blob:
-        bias_type = "int32_t"
-    tables: list[tuple[str, np.ndarray, str]] = []
+    # Of a blob nothing but the shape is known when the program is compiled.
+    biases = np.concatenate([layer.biases for layer in weighted])
+    bias_type = "int32_t" if writer.blob else integer_type(biases)
+    tables: list[_Table] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
         tables += _tables(number, layer, made, images[number], bias_type)
     kinds = {made.kind for made in layers}
+    # 3) what the template is told
     values: dict[str, Any] = {
-        "layers": layers,
-        "edges": any(made.edges for made in layers),
-        "depthwise": depthwise,
-        "residual": any(made.residual for made in layers),
-        "outputs": [[image.column, image.plane] for image in images[1:]],
-        "squares": any(made.square for made in layers),
-        "floats": scores is None,
-        "margins": any(image.clear for image in images[1:]),
-        "clear": images[0].clear,
+        **form.values(),
+        **_values_of_layers(layers, images),
         "direct": direct,
         "copied": not direct and deslant is None,
         "from_floats": from_floats,
@@ -159,39 +164,24 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
         "deslant_c": deslant_source(deslant, images[0]),
         "n_features": family.n_features_,
         "bias_type": bias_type,
-        "paired": paired,
-        "lanes": 1 + paired,
-        "sum_type": "uint32_t" if paired else "int32_t",
-        "split": loop.split,
-        "adjacent": adjacent,
-        "single": not adjacent or table_bytes >= _SMALL_TABLES,
         "last": plan.images[-1],
         "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
-        "unroll": loop.unroll,
-        "rest": loop.rest,
+        "floats": scores is None,
     }
+    # 4) features, or scores
     if scores is None:
         tables.append(("places", family.places_, integer_type(family.places_)))
     else:
         kinds.add(_KINDS[scores.bits])
-        table_of_scores = _scoring(scores, pieces[-1], values["lanes"])
-        tables.append(("scoring", table_of_scores, "uint8_t"))
-        tables.append(("intercept", scores.intercept, "int32_t"))
+        tables += _score_tables(scores, form)
         values["n_classes"] = len(scores.weights)
-        values["scoring"] = {
-            "bytes": packed_bytes(pieces[-1].length, scores.bits),
-            "pieces": pieces[-1].parts,
-            "length": pieces[-1].length,
-            "shape": loop.shape(_Pieces(1, 1, 1, pieces[-1].length), 0),
-            "numbers": plan.numbers[-1],
-        }
-        if len(kinds) > 1:
-            values["scoring"]["shape"].append(_KINDS[scores.bits])
+        values["scoring"] = _values_of_scores(scores, form, plan.numbers[-1], len(kinds) > 1)
+    values["kinds"] = sorted(kinds, reverse=True)
+    # 5) tables in the blob, or beside the function
     places = _places(tables, writer)
     values["blob"] = writer.blob
     values["parameter"] = f"const {writer.flash} uint8_t *tables, " if writer.blob else ""
     values["of_blob"] = lambda name, part: str(places[part]) if writer.blob else f"{name}_{part}"
-    values["kinds"] = sorted(kinds, reverse=True)
     work = {"memory": WorkArray("int32_t", plan.words)}
     if deslant is not None and from_floats:
         work["image"] = WorkArray("uint8_t", values["pixels"])
@@ -207,7 +197,78 @@ def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Un
     return replace(unit, source=source, in_place=in_place)
 
 
-def _places(tables: list[tuple[str, np.ndarray, str]], writer: Writer) -> dict[str, int]:
+def _form(weighted: list[WeightedIntegerLayer], scores: ScoreTable | None, *, blob: bool) -> _Form:
+    """Return how templates are summed: two at a time, where pieces are not too short."""
+    templates = [layer.weights.reshape(len(layer.weights), layer.n_rows, -1) for layer in weighted]
+    macs = [layer.macs() for layer in weighted]
+    bits = [layer.bits for layer in weighted]
+    if scores is not None:
+        templates.append(scores.weights[:, None])
+        macs.append(scores.weights.size)
+        bits.append(scores.bits)
+    # Weights of a blob may be as large as their bits allow.
+    largest = templates
+    if blob:
+        largest = [
+            np.full(weights.shape, FORMATS[number].high)
+            for weights, number in zip(templates, bits, strict=True)
+        ]
+    pieces = [_pieces(weights) for weights in largest]
+    # Two depthwise templates may see two channels.
+    paired = not any(layer.of_one_channel for layer in weighted) and all(
+        piece.length >= _SHORTEST or piece.parts == 1 for piece in pieces
+    )
+    if not paired:
+        pieces = [_whole(weights) for weights in templates]
+    table_bytes = sum(layer.nbytes for layer in weighted)
+    is_tiny = table_bytes < _TINY_TABLES
+    unroll = _OF_PAIRS
+    if paired:
+        unroll = _unroll(macs, pieces, 1 if is_tiny else _MOST_UNROLLED)
+    loop = _Loop(
+        unroll,
+        split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
+        rest=any(piece.length % unroll for piece in pieces),
+    )
+    adjacent = not is_tiny and any(_adjacent(layer) for layer in weighted)
+    return _Form(pieces, loop, paired, adjacent, not adjacent or table_bytes >= _SMALL_TABLES)
+
+
+def _values_of_layers(layers: list[_LayerInC], images: list[Image]) -> dict[str, Any]:
+    return {
+        "layers": layers,
+        "edges": any(made.edges for made in layers),
+        "depthwise": any(made.depthwise for made in layers),
+        "residual": any(made.residual for made in layers),
+        "squares": any(made.square for made in layers),
+        "outputs": [[image.column, image.plane] for image in images[1:]],
+        "margins": any(image.clear for image in images[1:]),
+        "clear": images[0].clear,
+    }
+
+
+def _score_tables(scores: ScoreTable, form: _Form) -> list[_Table]:
+    weights = _scoring(scores, form.pieces[-1], form.lanes)
+    return [("scoring", weights, "uint8_t"), ("intercept", scores.intercept, "int32_t")]
+
+
+def _values_of_scores(
+    scores: ScoreTable, form: _Form, numbers: int, several_kinds: bool
+) -> dict[str, Any]:
+    pieces = form.pieces[-1]
+    shape = form.loop.shape(_Pieces(1, 1, 1, pieces.length), 0)
+    if several_kinds:
+        shape.append(_KINDS[scores.bits])
+    return {
+        "bytes": packed_bytes(pieces.length, scores.bits),
+        "pieces": pieces.parts,
+        "length": pieces.length,
+        "shape": shape,
+        "numbers": numbers,
+    }
+
+
+def _places(tables: list[_Table], writer: Writer) -> dict[str, int]:
     """Write tables into the writer's blob, where it makes one; return where each begins."""
     places: dict[str, int] = {}
     for part, numbers, kind in tables if writer.blob else ():
@@ -305,8 +366,8 @@ def _checked(sizes: list[int]) -> list[int]:
 
 def _tables(
     number: int, layer: WeightedIntegerLayer, made: _LayerInC, image: Image, bias_type: str
-) -> list[tuple[str, np.ndarray, str]]:
-    """Return the last part of the name of each table, its numbers and their type."""
+) -> list[_Table]:
+    """Return the tables of a layer."""
     rows = [packed(weights, layer.bits) for weights in layer.weights]
     tables = [
         (f"weights{number}", np.concatenate(rows), "uint8_t"),

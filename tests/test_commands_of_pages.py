@@ -33,7 +33,7 @@ from visionshare.datasets import catalog, catalog_sets
 
 DOCS = Path(__file__).parents[1] / "docs"
 # Pages that begin in an empty folder; a page's blocks run one after the other.
-PAGES = ["quickstart", "own-pictures", "concepts", *sorted(
+PAGES = ["quickstart", "own-pictures", "concepts", "meters", *sorted(
     f"{folder}/{page.stem}" for folder in ("families", "howto")
     for page in (DOCS / folder).glob("*.md")
     if page.stem != "index" and f"{folder}/{page.stem}" != "families/sources"
@@ -43,7 +43,7 @@ IN_MEMORY = ("family", "loss", "search", "targets")
 READERS_PAGES = ["families/sources"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
 LONG_PAGES = [
-    "../README", "after_training", "commands", "edge", "explaining", "image_classifier", "pictures",
+    "../README", "after_training", "commands", "edge", "explaining", "image_classifier",
     "reading", "few_bits",
 ]  # fmt: skip
 # What stands for what a reader has, and for times of half an hour.
@@ -64,14 +64,13 @@ PREPARED = {
 # Pages with code that is not run, each with the reason; options and imports of all are checked.
 NOT_RUN = {
     "../CONTRIBUTING": "it calls the scripts of a clone, tests among them",
-    "meters": "it names the frames of a camera; tests/reading/test_meter.py draws some",
 }
 # Pages that need programs beside them: each has a test of its own below.
 WITH_PROGRAMS = ["adding", "clusters", "service"]
 # Installation is tested with the packages themselves.
 INSTALLATION = ("pip", "python3", ".")
 # C that was exported, where there is a compiler.
-COMPILED = ("make", "digits-c/example")
+COMPILED = ("make", "cc", "digits-c/example")
 
 
 def _blocks(page):

@@ -30,7 +30,9 @@ def written(tmp_path_factory):
 
 
 def test_what_is_written(written):
-    assert sorted(p.name for p in written.iterdir()) == sorted([*SAMPLES, "mosaic.png"])
+    assert sorted(p.name for p in written.iterdir()) == sorted(
+        [*SAMPLES, "mosaic.png", "serial.png", "amount.png"]
+    )
     counts = {
         name: len(folder_pictures(written / name)) for name in ("digits", "signs", "textures")
     }
@@ -44,8 +46,8 @@ def test_the_same_seed_gives_the_same_pictures(written):
         assert_array_equal(np.asarray(Image.open(written / name)), pixels)
     other = _first_pictures(1)
     same = [name for name in first if np.array_equal(first[name], other[name])]
-    # Nothing is drawn of digits and of the mosaic.
-    assert {name.split("/")[0] for name in same} <= {"digits", "mosaic.png"}
+    # Nothing is random in digits, the mosaic and a meter without noise.
+    assert {name.split("/")[0] for name in same} <= {"digits", "mosaic.png", "meter"}
 
 
 def test_scans_trained_nothing(written):

@@ -6,53 +6,17 @@ from decimal import Decimal
 import cv2
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from visionshare.cli.main import main
-from visionshare.datasets.fonts import matplotlib_fonts
+from visionshare.datasets.samples import METER as TOML
+from visionshare.datasets.samples import meter_frame as frame_of
 from visionshare.errors import DataError, InputError
 from visionshare.reading import Meter, MeterReader, Pointer
 from visionshare.reading import meter as meters
 from visionshare.reading.meter_file import read_meter
 
 WINDOWS = tuple((60 + 50 * i, 40, 40, 60) for i in range(3))
-CENTERS = ((90, 180), (200, 180))
-FONT = next(path for path in matplotlib_fonts() if path.stem == "DejaVuSans")
-PITCH = 46
-TOML = """
-size = [320, 260]
-digits = [[60, 40, 40, 60], [110, 40, 40, 60], [160, 40, 40, 60]]
-decimals = 2
-reference = "reference.png"
-marks = [[240, 40, 40, 40], [250, 190, 40, 40]]
-pointers = [{center = [90, 180], radius = 40}, {center = [200, 180], radius = 40}]
-"""
-
-
-def frame_of(value):
-    """Return the frame of a meter of three wheels and two pointers."""
-    frame = np.full((260, 320, 3), 205, np.uint8)
-    face = ImageFont.truetype(str(FONT), 46)
-    turns = [value / 10 ** (2 - i) for i in range(3)]
-    # The last wheel rolls; those before stand until it carries.
-    turns[:2] = [float(int(turn)) for turn in turns[:2]]
-    for (left, top, width, height), turn in zip(WINDOWS, turns, strict=True):
-        strip = Image.new("L", (width, height), 30)
-        draw = ImageDraw.Draw(strip)
-        for step in (-1, 0, 1, 2):
-            digit = (int(turn) + step) % 10
-            y = height / 2 + (int(turn) + step - turn) * PITCH
-            draw.text((width / 2, y), str(digit), fill=230, font=face, anchor="mm")
-        frame[top : top + height, left : left + width] = np.asarray(strip)[..., None]
-    for place, (x, y) in enumerate(CENTERS):
-        angle = np.deg2rad(36 * (value * 10 ** (place + 1) % 10))
-        tip = round(x + 38 * np.sin(angle)), round(y - 38 * np.cos(angle))
-        cv2.line(frame, (x, y), tip, (200, 60, 60), 6)
-        cv2.circle(frame, (x, y), 14, (200, 60, 60), -1)
-    for left, top, _, _ in ((240, 40, 40, 40), (250, 190, 40, 40)):
-        cv2.circle(frame, (left + 20, top + 20), 16, (255, 255, 255), -1)
-        cv2.circle(frame, (left + 20, top + 20), 7, (20, 20, 20), -1)
-    return frame
 
 
 @pytest.fixture

@@ -1,13 +1,14 @@
-"""Sample pictures: digits, signs in color, textures and a page, written where they are wanted.
+"""Sample pictures: digits, signs in color, textures, a page and a meter.
 
 Nothing is downloaded and no picture is stored in the package: digits are scikit-learn's, textures
-scikit-image's (both come with these packages), signs and the page are drawn.
+scikit-image's (both come with these packages); the rest is drawn.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,16 @@ _LINES = (
     "THE QUICK BROWN FOX JUMPS OVER 13", "LAZY DOGS WHILE 25 ZEBRAS GAZE AT",
     "MY VEXED PIKE 4 HOURS",
 )  # fmt: skip
+
+# Three wheels and two pointers; what `visionshare meter` needs to know of `meter_frame`.
+METER = """\
+size = [320, 260]
+digits = [[60, 40, 40, 60], [110, 40, 40, 60], [160, 40, 40, 60]]
+decimals = 2
+reference = "reference.png"
+marks = [[240, 40, 40, 40], [250, 190, 40, 40]]
+pointers = [{center = [90, 180], radius = 40}, {center = [200, 180], radius = 40}]
+"""
 
 Pictures = Iterator[tuple[str, np.ndarray]]
 
@@ -119,16 +130,55 @@ def _textures(rng: np.random.Generator) -> Pictures:
     yield "mosaic.png", np.concatenate(bands, axis=1)
 
 
-def _page(rng: np.random.Generator) -> Pictures:
-    """Lines of capitals and digits, as a scan of 200 dpi."""
-    from PIL import Image, ImageDraw, ImageFont
+def _font(size: int) -> Any:
+    from PIL import ImageFont
 
     path = next(path for path in matplotlib_fonts() if path.name == "DejaVuSans.ttf")
-    font = ImageFont.truetype(str(path), 40)
-    page = Image.new("L", (1000, 340), 235)
-    for i, line in enumerate(_LINES):
-        ImageDraw.Draw(page).text((70, 60 + 84 * i), line, fill=40, font=font)
-    yield "page.png", _noisy(np.asarray(page), 6, rng)
+    return ImageFont.truetype(str(path), size)
+
+
+def _page(rng: np.random.Generator) -> Pictures:
+    """Lines of capitals and digits, as a scan of 200 dpi, and two fields."""
+    from PIL import Image, ImageDraw
+
+    font = _font(40)
+    for name, lines in {"page": _LINES, "serial": ("AB-1204",), "amount": ("1,305.80 €",)}.items():
+        width = 1000 if name == "page" else 360
+        page = Image.new("L", (width, 88 + 84 * len(lines)), 235)
+        for i, line in enumerate(lines):
+            ImageDraw.Draw(page).text((70, 60 + 84 * i), line, fill=40, font=font)
+        yield f"{name}.png", _noisy(np.asarray(page), 6, rng)
+
+
+def meter_frame(value: float) -> np.ndarray:
+    """Return the frame of a meter of three wheels and two pointers, (260, 320, 3) bytes."""
+    import cv2
+    from PIL import Image, ImageDraw
+
+    frame = np.full((260, 320, 3), 205, np.uint8)
+    face, pitch, red = _font(46), 46, (200, 60, 60)
+    # The last wheel rolls; those before stand until it carries.
+    for left, turn in ((60, value // 100), (110, value // 10), (160, value)):
+        strip = Image.new("L", (40, 60), 30)
+        for step in (-1, 0, 1, 2):
+            at = int(turn) + step
+            place = 20, 30 + (at - turn) * pitch
+            ImageDraw.Draw(strip).text(place, str(at % 10), fill=230, font=face, anchor="mm")
+        frame[40:100, left : left + 40] = np.asarray(strip)[..., None]
+    for decimal, x in ((10, 90), (100, 200)):
+        angle = np.deg2rad(36 * (value * decimal % 10))
+        tip = round(x + 38 * np.sin(angle)), round(180 - 38 * np.cos(angle))
+        cv2.line(frame, (x, 180), tip, red, 6)
+        cv2.circle(frame, (x, 180), 14, red, -1)
+    for mark in ((260, 60), (270, 210)):
+        cv2.circle(frame, mark, 16, (255, 255, 255), -1)
+        cv2.circle(frame, mark, 7, (20, 20, 20), -1)
+    return frame
+
+
+def _meter(rng: np.random.Generator) -> Pictures:
+    yield "meter/reference.png", meter_frame(0.0)
+    yield "meter/frame.png", _noisy(meter_frame(123.043), 3, rng)
 
 
 # What is written, and what each is of.
@@ -137,7 +187,8 @@ SAMPLES: dict[str, tuple[Callable[[np.random.Generator], Pictures], str]] = {
     "scans": (_scans, "10 other digits, dark on light paper, larger"),
     "signs": (_signs, "6 folders of 60 traffic signs, 32x32 pixels, color"),
     "textures": (_textures, "3 folders of 60 pieces of textures, and mosaic.png of all three"),
-    "page.png": (_page, "a page of capitals and digits"),
+    "page.png": (_page, "a page of capitals and digits; serial.png and amount.png are fields"),
+    "meter": (_meter, "frame.png of a meter that reads 123.04, and its meter.toml"),
 }
 
 
@@ -152,4 +203,5 @@ def write_samples(folder: str | os.PathLike[str], random_state: int = 0) -> dict
                 path = partial / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(pixels).save(path)
+        (partial / "meter" / "meter.toml").write_text(METER, encoding="utf-8")
     return {name: text for name, (_, text) in SAMPLES.items()}

@@ -77,6 +77,7 @@ html_favicon = "_static/logo.svg"
 # Where the site will be; links to it and its preview image are absolute.
 html_baseurl = SITE or ""
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

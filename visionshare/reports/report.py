@@ -31,8 +31,8 @@ _ORIGINS = {
     ),
 }
 _REFIT = (
-    " All that is said of them is that of this run. Then the classifier that is written was "
-    "learned again, with the same settings, from all {:,} images, these among them."
+    " The figures are of this run. The classifier file was then learned again, with the same "
+    "settings, from all {:,} images, these included."
 )
 _VALUES = (
     "Its classes are levels; the value of an image is their mean, by their probabilities. The test "

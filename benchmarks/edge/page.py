@@ -11,9 +11,6 @@ from scripts.reproduce.results import render, spread, table, write_page
 
 __all__ = ["write"]
 
-_FIGURES = ("flash", "ram", "stack", "instructions")
-# The same with a camera's frame before.
-_PREPARED = ("prepared_flash", "prepared_instructions")
 # Of the cores in the records, these are on the page.
 _SHOWN = ("cortex-m0plus", "cortex-m4")
 
@@ -75,29 +72,31 @@ def _learned(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _cores(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table for each core that is shown, and one of frames."""
+    """Return the figures of the cores that are shown, and those behind a camera's frame."""
+    alone = _on_cores(rows, ("flash", "instructions"), ("ram", "stack"))
+    framed = [row for row in rows if "prepared_flash" in str(row["cores"])]
+    if not framed:
+        return alone
+    fields = "prepared_flash", "prepared_instructions"
+    behind = _on_cores(framed, fields, ("prepared_ram",))
+    return f"{alone}\n\n{render('edge/frames', figures=behind)}"
+
+
+def _on_cores(
+    rows: Sequence[dict[str, Any]], fields: tuple[str, str], memory: tuple[str, ...]
+) -> str:
     shown = [core for core in _SHOWN if core in rows[0]["cores"]]
-    parts = []
-    for number, core in enumerate(shown):
-        measured = [row for row in rows if core in row["cores"]]
-        cells = [
-            [row["name"], row["optimize"], *(_number(row["cores"][core][n]) for n in _FIGURES)]
-            for row in measured
+    cells = [
+        [
+            row["name"] + (", -O2" if row["optimize"] == "-O2" else ""),
+            _number(max(sum(row["cores"][core][name] for name in memory) for core in shown)),
+            *(_number(row["cores"][core].get(name)) for core in shown for name in fields),
         ]
-        figures = table(["classifier", "compiled", *_FIGURES], cells)
-        parts.append(
-            render("edge/core", title=core, open="" if number else " open", figures=figures)
-        )
-    framed = [row for row in rows if "prepared_flash" in row["cores"].get(shown[0], {})]
-    if framed:
-        cells = [
-            [row["name"], *(_number(row["cores"][c].get(n)) for c in shown for n in _PREPARED)]
-            for row in framed
-        ]
-        names = [f"{name}, {core}" for core in shown for name in ("flash", "instructions")]
-        figures = table(["classifier", *names], cells)
-        parts.append(render("edge/core", title="behind a camera's frame", open="", figures=figures))
-    return "\n\n".join(parts)
+        for row in rows
+        if row["cores"]
+    ]
+    names = [f"{name}, {core}" for core in shown for name in ("flash", "instructions")]
+    return table(["classifier", " and ".join(memory).removeprefix("prepared_"), *names], cells)
 
 
 def _number(value: float | None) -> str:

@@ -42,8 +42,9 @@ class Label(NamedTuple):
 LABELS = {
     "mnist-4k, few bits": Label("mnist-4k", 0, -14, "middle", True),
     "mnist-10k, few bits": Label("mnist-10k", -6, 22, "end", True),
-    "mnist-quick, int8": Label("mnist-quick, int8", ours=True),
     "mnist-compact, int4": Label("mnist-compact, int4", -6, 22, "end", True),
+    "BitNetMCU, CNN 64": Label("BitNetMCU", 4, -14),
+    "TinyMaix, mnist_valid": Label("TinyMaix"),
     "LeNet-5, int8, emx-onnx-cgen": Label("LeNet-5, int8"),
     "separable CNN, int8, emx-onnx-cgen": Label("separable CNN, int8"),
     "emlearn, 5 trees of 60 leaves": Label("5 trees (emlearn)"),

@@ -233,23 +233,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     rows = matrix(load(options.classifier))
-    kinds = (*PACKAGES_OF_C, "npm")
-    states = [
-        [row.architecture, row.compiler, *(of_package(k, row) for k in kinds)] for row in rows
-    ]
-    figures = [
-        [row.architecture, row.compiler]
+    keep_runs(options.out, "edge-matrix", rows)
+    write(options.out, options.classifier, rows)
+
+
+def write(out: Path, classifier: str, rows: Sequence[Built]) -> None:
+    """Write the page."""
+    cells = [
+        [row.architecture, row.compiler, _packages(row)]
         + ["–" if value is None else f"{value:,}" for value in row[3:6]]
         for row in rows
     ]
-    keep_runs(options.out, "edge-matrix", rows)
-    write_page(
-        options.out,
-        "edge-matrix",
-        classifier=options.classifier,
-        packages=table(["architecture", "compiler", *kinds], states),
-        figures=table(["architecture", "compiler", "flash", "RAM", "instructions"], figures),
-    )
+    header = ["architecture", "compiler", "packages", "flash", "RAM", "instructions"]
+    write_page(out, "edge-matrix", classifier=classifier, figures=table(header, cells))
+
+
+def _packages(row: Built) -> str:
+    """Return what became of the packages, those with the same end together."""
+    states: dict[str, list[str]] = {}
+    for kind in (*PACKAGES_OF_C, "npm"):
+        if (state := of_package(kind, row)) != "–":
+            states.setdefault(state, []).append(kind)
+    return "; ".join(f"{', '.join(kinds)}: {state}" for state, kinds in states.items())
 
 
 if __name__ == "__main__":

@@ -38,6 +38,12 @@ def test_structures_fit_into_flash_and_use_it(raster, size):
     assert eight.layers[0].n_maps <= two.layers[0].n_maps
 
 
+def test_much_flash_is_used_too():
+    raster, budget, bits = (32, 32, 3), Budget.of({"flash": "48KiB"}), Bits(8, 4)
+    found = widest(Data(raster, 100, 10, False), budget, 2, bits, head="hidden", n_units=32)
+    assert 0.8 * 49_152 < flash_of(found, raster, 10, bits) <= 49_152
+
+
 def test_digits_fit_into_three_kilobytes(tmp_path):
     training = load_dataset("digits", "train")
     model = ImageClassifier(budget={"flash": "3KiB"}, time=6, n_jobs=1)

@@ -22,6 +22,8 @@ __all__ = ["DEFAULT_MACS", "Budget"]
 
 #: Multiply-accumulates per image where no budget is given.
 DEFAULT_MACS = 1_000_000
+# Where flash is limited, which is to be filled.
+_MACS_OF_FLASH = 3_000_000
 _ACCEPTED = 'a number of multiply-accumulates, or a table such as {"macs": 200_000, "bytes": 65536}'
 _NAMES = ("macs", "bytes", "microseconds", "flash")
 # Also as text, such as "10KiB".
@@ -45,7 +47,7 @@ class Budget:
     Examples
     --------
     >>> Budget.of({"flash": "10KiB"})
-    Budget(macs=1000000, nbytes=None, microseconds=None, flash=10240)
+    Budget(macs=3000000, nbytes=None, microseconds=None, flash=10240)
     >>> Budget.of(200_000).macs
     200000
     """
@@ -63,7 +65,7 @@ class Budget:
         ----------
         given : number, mapping or None
         macs : int, optional
-            Multiply-accumulates where the user says none.
+            Multiply-accumulates where the user says none; three million where flash is limited.
 
         Raises
         ------
@@ -81,8 +83,9 @@ class Budget:
             is_number = isinstance(limit, Real) and not isinstance(limit, bool)
             if not is_number or not 1e-3 <= float(limit) < math.inf:
                 raise InputError("budget", given, f"{_ACCEPTED}; {name} above 0")
+        default = _MACS_OF_FLASH if "flash" in table and macs is not None else macs
         return Budget(
-            macs=int(table["macs"]) if "macs" in table else macs,
+            macs=int(table["macs"]) if "macs" in table else default,
             nbytes=int(table["bytes"]) if "bytes" in table else None,
             microseconds=float(table["microseconds"]) if "microseconds" in table else None,
             flash=int(table["flash"]) if "flash" in table else None,

@@ -81,7 +81,7 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         ``{"macs": 200_000, "bytes": 65_536, "microseconds": 50}``. A million multiply-accumulates
         when omitted. Microseconds are those of this machine, one thread, among many images.
         With ``{"flash": "10KiB"}`` it learns in whole numbers of few bits what fits, with its
-        code, into so much flash of a Cortex-M4.
+        code, into so much flash of a Cortex-M4, and three million multiply-accumulates.
     time : float, optional
         Seconds that ``fit`` may take, roughly: half of them search, the more the longer, and an
         epoch that has begun ends. When omitted the search is counted, in trials and epochs that

@@ -153,7 +153,6 @@ def needed(
     for level in levels:
         counts = {p: [rows_at(path, level, field) for path in measured[p]] for p in PENALTIES}
         if any(not np.isfinite(v).all() for v in counts.values()):
-            rows.append([level, *("not by all seeds" for _ in PENALTIES), "–", "–"])
             continue
         ratios = [spread(np.array(counts["l1"]) / np.array(counts[p])) for p in PENALTIES[1:]]
         rows.append([level, *(spread(counts[p], 0) for p in PENALTIES), *ratios])

@@ -297,13 +297,11 @@ def write(
     )
     families = sorted({font.family for font in training})
     rates = ["O/0 and I/1 alike", "apart", "alike, without spaces"]
-    keys = [*TESTS, *[p for p in POINTS if p in readers["visionshare"]], "all"]
     names = list(readers)
     by_font = [
-        [f"{key} points" if isinstance(key, int) else key,
-         *[" / ".join(map(str, readers[name][key].rates()[:2])) for name in names]]
-        for key in keys
-    ]  # fmt: skip
+        [font, *(" / ".join(map(str, readers[name][font].rates()[:2])) for name in names)]
+        for font in TESTS
+    ]
     all_pages = table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names])
     if len(names) == 1:
         all_pages = render("ocr/without-tesseract", readers=all_pages)

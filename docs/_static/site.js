@@ -1,4 +1,4 @@
-// Tables that scroll can be scrolled with the keys; the search button is named by its own text.
+// Tables that scroll can be scrolled with the keys; what has hidden or partly hidden text is named by it.
 function nameWhatScrolls() {
   for (const table of document.querySelectorAll(".bd-article table")) {
     if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
@@ -6,7 +6,9 @@ function nameWhatScrolls() {
   }
 }
 addEventListener("load", () => {
-  for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
+  for (const named of document.querySelectorAll(".search-button-field, .sphx-glr-thumbcontainer a")) {
+    named.ariaLabel = named.textContent.replace(/\s+/g, " ").trim();
+  }
   nameWhatScrolls();
   addEventListener("resize", nameWhatScrolls);
   addEventListener("toggle", nameWhatScrolls, true);

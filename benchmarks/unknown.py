@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,6 +188,7 @@ def scores_of(model: CompactClassifier, train: _Seen, held_out: np.ndarray) -> d
     ridge = 1e-6 * np.trace(covariance) / len(covariance)
     whitening = np.linalg.cholesky(np.linalg.inv(covariance + ridge * np.eye(len(covariance))))
     rule = learn_unknown_rule(model, train.images, held_out, unknown_label=_label(model))
+    refusing = replace(model, unknown=rule)
 
     def nearest(values: np.ndarray, makes: np.ndarray) -> np.ndarray:
         made = values @ makes
@@ -198,7 +200,7 @@ def scores_of(model: CompactClassifier, train: _Seen, held_out: np.ndarray) -> d
         "energy": lambda seen: logsumexp(seen.scores / model.temperature, axis=1),
         "nearest class mean": lambda seen: nearest(seen.values, plain),
         "Mahalanobis": lambda seen: nearest(seen.values, whitening),
-        "visionshare": lambda seen: rule.known(seen.images, seen.scores, model.temperature),
+        "visionshare": lambda seen: refusing.known(seen.images),
     }
 
 

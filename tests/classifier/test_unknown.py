@@ -105,6 +105,30 @@ def test_a_file_keeps_the_rule_and_files_without_one_load(model, rule, tmp_path)
         load(tmp_path / "broken.safetensors")
 
 
+def test_a_distance_is_kept_where_fresh_strangers_show_that_it_helps(model, rule, tmp_path):
+    # The sums vary by 1 about the mean of a class.
+    known, labels = pictures(400, 1)
+    values = model.family.transform(known) @ rule.directions.T
+    assert np.std(values - rule.feature_means[labels], axis=0) == pytest.approx(1, abs=0.2)
+    # Its twin: scores and sums one after the other.
+    refusing = replace(model, unknown=rule)
+    sums = np.hstack([model.decision_function(known), values])
+    shares = rule.known(known, sums, model.temperature)
+    assert_allclose(refusing.known(known), shares, rtol=1e-3)
+    scores, judged = refusing.judged(known)
+    assert_allclose(scores, model.decision_function(known), rtol=1e-5)
+    assert_array_equal(judged, refusing.known(known, scores))
+    # Files of former versions have none.
+    weights = np.delete(rule.weights, -2, axis=1)
+    former = replace(rule, weights=weights, directions=None, feature_means=None)
+    replace(model, unknown=former).save(tmp_path / "former.safetensors")
+    loaded = load(tmp_path / "former.safetensors")
+    assert loaded.unknown.directions is None
+    assert_array_equal(loaded.known(known), replace(model, unknown=former).known(known))
+    with pytest.raises(InputError, match="directions"):
+        replace(model, unknown=replace(rule, directions=rule.directions[:, 1:]))
+
+
 def test_a_plain_classifier_says_how_to_get_one(model):
     with pytest.raises(InputError, match="reject"):
         model.known(pictures(3, 0)[0])

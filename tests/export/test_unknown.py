@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
 
 from tests.classifier.test_unknown import pictures
-from visionshare import CompactClassifier, Pixels
+from visionshare import CompactClassifier, PatchTemplates, Pixels
 from visionshare.classifier import learn_unknown_rule
+from visionshare.errors import InputError
 from visionshare.export import c_program, onnx_program
 
 POINTER = ctypes.c_void_p
@@ -68,25 +70,77 @@ def test_onnx_without_a_rule_has_no_share():
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize("color", [False, True])
-def test_c_gives_the_same_shares(tmp_path, color):
-    model, images = made(["a", "b", "c"], None, color)
-    program = c_program(model, "bars")
+def known_in_c(program, folder, score=np.float32):
+    """Compile a program of three classes; return the function of an image that says its share."""
     for name, text in program.files.items():
-        (tmp_path / name).write_text(text)
+        (folder / name).write_text(text)
     flags = ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
     command = ["cc", *flags, "bars.c", "-o", "bars.so", "-lm"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    function = ctypes.CDLL(str(tmp_path / "bars.so")).bars_known
-    function.restype = ctypes.c_float
+    subprocess.run(command, cwd=folder, check=True)
+    library = ctypes.CDLL(str(folder / "bars.so"))
+    library.bars_known.restype = ctypes.c_float
+    work = np.empty(program.ram + 64, np.uint8)
+    scores = np.empty(3, score)
+
+    def known(image):
+        image, memory, found = (a.ctypes.data_as(POINTER) for a in (image, work, scores))
+        library.bars_scores(image, memory, found)
+        return library.bars_known(image, memory, found)
+
+    return known
+
+
+def without_distance(model):
+    """Return the classifier with a rule as files of former versions hold it."""
+    rule = model.unknown
+    weights = np.delete(rule.weights, -2, axis=1)
+    rule = replace(rule, weights=weights, directions=None, feature_means=None)
+    return replace(model, unknown=rule)
+
+
+@pytest.mark.parametrize(
+    ("color", "quantize", "plain"),
+    [(False, "none", False), (True, "none", True), (True, "int16", False)],
+)
+def test_c_gives_the_same_shares(tmp_path, color, quantize, plain):
+    model, images = made(["a", "b", "c"], None, color)
+    assert model.unknown.directions is not None
+    model = without_distance(model) if plain else model
+    program = c_program(model, "bars", quantize=quantize)
+    known = known_in_c(program, tmp_path)
     rng = np.random.default_rng(5)
     others = rng.integers(0, 256, (20, *model.image_shape), np.uint8)
     every = np.concatenate([images[:60], others, images[:20] // 2, np.zeros_like(images[:1])])
-    scores = model.decision_function(every)
-    pairs = zip(every, scores, strict=True)
-    known = [function(i.ctypes.data_as(POINTER), s.ctypes.data_as(POINTER)) for i, s in pairs]
-    assert_allclose(known, model.known(every), rtol=0.02, atol=1e-6)
+    assert_allclose([known(image) for image in every], model.known(every), rtol=0.02, atol=1e-6)
     assert "#define BARS_REJECT 0.01" in program.files["bars.h"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_whole_numbers_refuse_nearly_the_same(tmp_path):
+    images, labels = pictures(300, 0)
+    family = PatchTemplates(5, 12, 2).fit(images)
+    values = family.transform(images)
+    fitted = LogisticRegression(max_iter=300).fit(values, labels)
+    model = CompactClassifier(family, fitted.coef_, fitted.intercept_, fitted.classes_)
+    rule = learn_unknown_rule(model, images, pictures(300, 1)[0], unknown_label=-1)
+    assert rule.directions is not None
+    model = replace(model, unknown=rule)
+    program = c_program(model, "bars", quantize="int8")
+    assert program.score == "int32"
+    assert program.reference(images[:5]).shape == (5, 3)
+    known = known_in_c(program, tmp_path, np.int32)
+    rng = np.random.default_rng(5)
+    others = rng.integers(0, 256, (30, *model.image_shape), np.uint8)
+    assert max(map(known, others)) < 0.01
+    few = pictures(100, 2)[0]
+    assert np.mean([known(image) >= 0.01 for image in few]) > 0.9
+    assert np.corrcoef([known(image) for image in few], model.known(few))[0, 1] > 0.8
+
+
+def test_stages_need_all_features():
+    model, _ = made(["a", "b", "c"])
+    with pytest.raises(InputError, match="early_exit"):
+        c_program(model, early_exit=True)
 
 
 def test_c_without_a_rule_is_as_before():

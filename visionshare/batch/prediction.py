@@ -18,7 +18,6 @@ from visionshare.batch.mapping import Mapper, itself
 from visionshare.batch.pictures import read_picture
 from visionshare.batch.worker_processes import DeadProcess, WorkerProcesses, worker_processes
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import open_picture
 from visionshare.datasets.readers.picture_set import Content
 from visionshare.datasets.readers.tars import is_tar, tar_contents
@@ -310,13 +309,12 @@ def _classified_pictures(
     known = None
     rows = list(images)
     rasters = np.stack(list(images.values())) if images else None
-    if rasters is not None and classifier.unknown is None:
-        probabilities[rows] = classifier.predict_proba(rasters)
-    elif rasters is not None:
-        scores = classifier.decision_function(as_rasters(rasters))
+    if rasters is not None:
+        scores, shares = classifier.judged(rasters)
         probabilities[rows] = classifier.probabilities(scores)
-        known = np.full(len(pictures), np.nan)
-        known[rows] = classifier.known(as_rasters(rasters), scores)
+        if shares is not None:
+            known = np.full(len(pictures), np.nan)
+            known[rows] = shares
     problems = tuple(result if isinstance(result, str) else None for result in results)
     names = tuple(p.name for p in pictures)
     return Classified(names, probabilities, problems, files, left_out, known)

@@ -20,7 +20,7 @@ from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
 from visionshare.classifier.unknown import UnknownRule
 from visionshare.datasets.image_kinds import as_array, is_vectors
-from visionshare.datasets.intake import Intake, Rasters, as_rasters
+from visionshare.datasets.intake import Intake, Rasters
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
@@ -143,7 +143,7 @@ class CompactClassifier:
         if self.picture_size is not None:
             self.preprocessing.check_size(self.picture_size)
         if self.unknown is not None:
-            self.unknown.check(self.classes)
+            self.unknown.check(self.classes, self.n_features)
         if self.answer is not None:
             self.answer.check(k)
 
@@ -301,18 +301,32 @@ class CompactClassifier:
         one's own pictures. Otherwise it is prepared already. What
         :func:`visionshare.batch.read_picture` and :meth:`rasters` return is never prepared twice.
         """
-        images = self.rasters(images)
-        if len(images) <= _BATCH:
-            return self._scores(images, n_jobs)
-        parts = range(0, len(images), _BATCH)
-        return np.concatenate(
-            [self._scores(images[i : i + _BATCH], n_jobs) for i in track(parts, "classifying")]
-        )
+        return self._sums(self.rasters(images), n_jobs)[:, : len(self.classes)]
 
-    def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        scores = self.family.weighted_sums(images, self.weights, n_jobs)
-        scores += self.intercept
-        return finite_scores(scores, "images")
+    def judged(self, images: Any, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return scores (n, k) and, with a rule, what :meth:`known` returns, from one pass."""
+        rasters = self.rasters(images)
+        sums = self._sums(rasters, n_jobs)
+        rule = self.unknown
+        known = None if rule is None else rule.known(rasters, sums, self.temperature)
+        return sums[:, : len(self.classes)], known
+
+    def _sums(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
+        """Return scores and, beside them, the sums of the rule's directions, (n, k + d)."""
+        starts = range(0, max(1, len(images)), _BATCH)
+        sums = np.concatenate([
+            self.family.weighted_sums(images[i : i + _BATCH], self.sum_weights, n_jobs)
+            for i in (starts if len(starts) == 1 else track(starts, "classifying"))
+        ])  # fmt: skip
+        sums[:, : len(self.classes)] += self.intercept
+        return finite_scores(sums, "images")
+
+    @cached_property
+    def sum_weights(self) -> np.ndarray:
+        """The weights and, below them, the directions of a rule for unknown pictures."""
+        if self.unknown is None or self.unknown.directions is None:
+            return self.weights
+        return np.concatenate([self.weights, self.unknown.directions])
 
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image; see :meth:`decision_function` for what is accepted.
@@ -322,11 +336,10 @@ class CompactClassifier:
         """
         if self.answer is not None:
             return self.answer.said(self.predict_proba(images, n_jobs))
-        if self.unknown is None:
-            return predict_labels(self.classes, self.decision_function(images, n_jobs))
-        rasters = as_rasters(self.rasters(images))
-        scores = self.decision_function(rasters, n_jobs)
-        return self.unknown.labels(self.classes, scores, self.known(rasters, scores))
+        scores, known = self.judged(images, n_jobs)
+        if self.unknown is None or known is None:
+            return predict_labels(self.classes, scores)
+        return self.unknown.labels(self.classes, scores, known)
 
     def known(self, images: Any, scores: np.ndarray | None = None) -> np.ndarray:
         """Return how likely it is that each image is of any of the classes, (n,).
@@ -339,7 +352,7 @@ class CompactClassifier:
         images : array or sequence
             As in :meth:`decision_function`.
         scores : ndarray of shape (n, k), optional
-            Their scores, where they are known.
+            Their scores, if they are known; not used if the rule needs sums of features too.
 
         Raises
         ------
@@ -348,9 +361,9 @@ class CompactClassifier:
         """
         if self.unknown is None:
             raise InputError("unknown", None, "a rule: train with reject=0.01, or --reject 0.01")
-        rasters = as_rasters(self.rasters(images))
-        if scores is None:
-            scores = self.decision_function(rasters)
+        rasters = self.rasters(images)
+        if scores is None or self.unknown.directions is not None:
+            scores = self._sums(rasters, 1)
         return self.unknown.known(rasters, scores, self.temperature)
 
     def predict_proba(self, images: Any, n_jobs: int = 1) -> np.ndarray:

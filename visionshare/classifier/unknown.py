@@ -4,7 +4,8 @@ A rule measures how sure the scores are, how the picture looks from afar (a few 
 cosine transform, its contrast), and how far that is from pictures of the class. Two sums weigh the
 measures by what tells known pictures from ones that no class has, which are made from the known
 ones: one of all measures, one of the few that also judge pictures unlike any that were made. The
-lower one counts. It needs no unknown pictures, and some numbers whatever the features are.
+lower one counts. Where held-out pictures show that it helps, a distance of the features joins: how
+far a few weighted sums of them are from their means in the class. It needs no unknown pictures.
 """
 
 from __future__ import annotations
@@ -55,12 +56,16 @@ class UnknownRule:
         The squared length of what it makes of an appearance minus its mean is the distance.
     center, scale : ndarray of shape (46,), float32
         Of the measures among known pictures.
-    weights : ndarray of shape (2, 101), float32
-        Of the measures in the two sums.
+    weights : ndarray of shape (r, 101), or (r, 102) with directions, float32
+        Of the measures in the sums; the lowest one counts.
     offsets : ndarray of shape (k,), float32
-        Subtracted from the lower sum, by predicted class.
+        Subtracted from the lowest sum, by predicted class.
     quantiles : ndarray of shape (10,), float32
         Of what is left, among known pictures, at :data:`LEVELS`.
+    directions : ndarray of shape (d, n_features), float32, optional
+        Weights of features in the sums whose distance to their means is a measure.
+    feature_means : ndarray of shape (k, d), float32, optional
+        Of these sums, among known pictures of each class.
 
     Examples
     --------
@@ -83,16 +88,23 @@ class UnknownRule:
     weights: np.ndarray
     offsets: np.ndarray
     quantiles: np.ndarray
+    directions: np.ndarray | None = None
+    feature_means: np.ndarray | None = None
 
-    def check(self, classes: np.ndarray) -> None:
-        """Check the rule against the classes of a classifier."""
+    def check(self, classes: np.ndarray, n_features: int) -> None:
+        """Check the rule against the classes and the number of features of a classifier."""
         k = len(classes)
-        shapes = {
+        rows = max(1, len(self.weights))
+        n_measures = 2 * _N + (9 if self.directions is None else 10)
+        shapes: dict[str, tuple[int, ...]] = {
             "means": (k, _SEEN), "whitening": (_SEEN, _SEEN), "center": (_N,), "scale": (_N,),
-            "weights": (2, 2 * _N + 9), "offsets": (k,), "quantiles": (len(LEVELS),),
+            "weights": (rows, n_measures), "offsets": (k,), "quantiles": (len(LEVELS),),
         }  # fmt: skip
+        if self.directions is not None:
+            d = len(self.directions)
+            shapes |= {"directions": (d, n_features), "feature_means": (k, d)}
         for name, shape in shapes.items():
-            array = getattr(self, name)
+            array = np.asarray(getattr(self, name))
             if array.shape != shape or not np.isfinite(array).all():
                 raise InputError(f"unknown.{name}", array.shape, f"finite, of shape {shape}")
         if (np.diff(self.quantiles) < 0).any():
@@ -100,14 +112,23 @@ class UnknownRule:
         check_rate("reject", self.reject)
         checked_unknown_label(self.label, classes)
 
-    def known(self, images: np.ndarray, scores: np.ndarray, temperature: float) -> np.ndarray:
-        """Return the share of known pictures that look as strange as each image, (n,)."""
-        sums = np.empty(len(images))
+    def known(self, images: np.ndarray, sums: np.ndarray, temperature: float) -> np.ndarray:
+        """Return the share of known pictures that look as strange as each image, (n,).
+
+        The sums are scores, and beside them those of the directions, (n, k + d).
+        """
+        best = np.argmax(sums[:, : len(self.means)], axis=1)
+        shares = np.empty(len(images))
         for i in range(0, len(images), _BATCH):
             part = slice(i, i + _BATCH)
-            measured = measures(images[part], scores[part], temperature, self)
-            sums[part] = (measured @ self.weights.T.astype(np.float64)).min(axis=1)
-        left = sums - self.offsets[np.argmax(scores, axis=1)]
+            measured = measures(images[part], sums[part], temperature, self)
+            shares[part] = self.shares(measured, best[part])
+        return shares
+
+    def shares(self, measured: np.ndarray, best: np.ndarray) -> np.ndarray:
+        """Return the shares (n,) of images that are measured, and of these classes."""
+        lowest = (measured @ self.weights.T.astype(np.float64)).min(axis=1)
+        left = lowest - self.offsets[best]
         # Below the lowest quantile the share falls on, by the distance: 0 is never reached.
         low, high = self.quantiles[0], self.quantiles[-2]
         span = max(float(high - low), 1e-6)
@@ -127,7 +148,8 @@ class UnknownRule:
 
     def to_values(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays that a file holds."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        names = _ARRAYS if self.directions is None else _ARRAYS + _OF_FEATURES
+        arrays = {name: getattr(self, name) for name in names}
         return {"label": self.label, "reject": self.reject}, arrays
 
     @staticmethod
@@ -137,14 +159,16 @@ class UnknownRule:
             return None
         if not isinstance(values, dict) or set(values) != {"label", "reject"}:
             raise InputError("unknown", values, "a table of label and reject")
-        missing = [name for name in _ARRAYS if name not in arrays]
+        names = _ARRAYS + _OF_FEATURES if "directions" in arrays else _ARRAYS
+        missing = [name for name in names if name not in arrays]
         if missing:
-            raise InputError("unknown", f"no {missing[0]}", f"the arrays {', '.join(_ARRAYS)}")
-        kept = {name: arrays[name].astype(np.float32) for name in _ARRAYS}
+            raise InputError("unknown", f"no {missing[0]}", f"the arrays {', '.join(names)}")
+        kept = {name: arrays[name].astype(np.float32) for name in names}
         return UnknownRule(values["label"], values["reject"], **kept)
 
 
 _ARRAYS = ("means", "whitening", "center", "scale", "weights", "offsets", "quantiles")
+_OF_FEATURES = ("directions", "feature_means")
 
 
 def checked_unknown_label(label: Any, classes: np.ndarray) -> Any:
@@ -223,17 +247,26 @@ def few_measures() -> list[int]:
 
 
 def measures(
-    images: np.ndarray, scores: np.ndarray, temperature: float, rule: UnknownRule
+    images: np.ndarray, sums: np.ndarray, temperature: float, rule: UnknownRule
 ) -> np.ndarray:
-    """Return what the sums of a rule weigh, (n, 101).
+    """Return what the sums of a rule weigh, (n, 101) or (n, 102).
 
     The standardized appearance within bounds, its squares, the distance to the class, what is
-    known of the scores and of contrast without bounds, and 1.
+    known of the scores and of contrast without bounds, the distance of the features if the rule
+    has one, and 1.
     """
+    scores = sums[:, : len(rule.means)]
+    best = np.argmax(scores, axis=1)
     seen = appearance(images, scores, temperature)
     standard = (seen - rule.center) / rule.scale
     bounded = np.clip(standard, -LARGEST, LARGEST)
-    away = seen[:, :_SEEN] - rule.means[np.argmax(scores, axis=1)]
-    distance = np.log1p(((away @ rule.whitening.T.astype(np.float64)) ** 2).sum(axis=1))
-    few = standard[:, few_measures()]
-    return np.column_stack([bounded, bounded**2, distance, few, np.ones(len(seen))])
+    away = (seen[:, :_SEEN] - rule.means[best]) @ rule.whitening.T.astype(np.float64)
+    parts = [bounded, bounded**2, _distance(away), standard[:, few_measures()]]
+    if rule.feature_means is not None:
+        parts.append(_distance(sums[:, len(rule.means) :] - rule.feature_means[best]))
+    return np.column_stack([*parts, np.ones(len(seen))])
+
+
+def _distance(away: np.ndarray) -> np.ndarray:
+    """Return a distance on a scale of logarithms, (n,), from what differs, (n, d)."""
+    return np.asarray(np.log1p((away.astype(np.float64) ** 2).sum(axis=1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,11 @@ _MOST_KNOWN, _PER_KIND = 5000, 400
 _OWN = 20.0
 # The share of known pictures that a sum calls rare.
 _RARE = 0.02
+# Weighted sums of features that make a distance, and features that are weighted, at most.
+_DIRECTIONS, _MOST_FEATURES = 8, 4096
+# A later choice of sums is taken if it refuses more made pictures by this share: real strangers are
+# farther, and the distance alone tells them even better.
+_WORTH = 0.02
 #: Known pictures to learn from and to calibrate on, at least.
 FEWEST = 10
 
@@ -95,67 +100,156 @@ def learn_unknown_rule(
     label = checked_unknown_label(unknown_label, classifier.classes)
     # 1) Known pictures to measure, and others to calibrate on.
     known = _bytes_of(classifier, images, "images")
-    known_scores = classifier.decision_function(known, n_jobs)
+    scores = classifier.decision_function(known, n_jobs)
     if held_out is None:
-        calibrates = stratified_mask(np.argmax(known_scores, axis=1), 0.5, seed)
-        calibrating, calibrating_scores = known[calibrates], known_scores[calibrates]
-        known, known_scores = known[~calibrates], known_scores[~calibrates]
+        calibrates = stratified_mask(np.argmax(scores, axis=1), 0.5, seed)
+        calibrating = known[calibrates]
+        known, scores = known[~calibrates], scores[~calibrates]
     else:
         calibrating = _bytes_of(classifier, held_out, "held_out")
-        calibrating_scores = classifier.decision_function(calibrating, n_jobs)
     for name, some in (("images", known), ("held_out", calibrating)):
         if len(some) < FEWEST:
             raise InputError(name, f"{len(some)} pictures", f"{FEWEST} known pictures or more")
-    labels = np.argmax(known_scores, axis=1)
+    labels = np.argmax(scores, axis=1)
     per_class = -(-_MOST_KNOWN // len(classifier.classes))
-    some = sample_per_class(labels, per_class, np.random.default_rng(seed))
-    known, known_scores, labels = known[some], known_scores[some], labels[some]
+    rows = sample_per_class(labels, per_class, np.random.default_rng(seed))
+    known, labels = known[rows], labels[rows]
+    windows: list[np.ndarray] = []
     if background is not None:
         _check_background(classifier, background)
         # Where ink is cut out, it is never off.
         if not classifier.preprocessing.crop and classifier.preprocessing.fit == "resize":
             known = np.concatenate([known, off_center(known, background, seed)])
-            known_scores = classifier.decision_function(known, n_jobs)
             labels = np.tile(labels, 2)
             moved = off_center(calibrating, background, seed + 1)
             calibrating = np.concatenate([calibrating, moved])
-            calibrating_scores = classifier.decision_function(calibrating, n_jobs)
-    # 2) Pictures of no class: made ones, and those at hand.
-    n_each = min(_PER_KIND, max(20, len(known) // 4))
-    groups = [strangers(known, labels, n_each, seed)]
-    groups.append(_near(classifier, known, labels, n_each, seed))
+        cut = random_windows(background, 3 * _PER_KIND, known.shape[1:], seed)
+        windows = np.split(prepared(cut, classifier.preprocessing), [2 * _PER_KIND])
+    # 2) Pictures of no class: made ones, and those at hand. Fresh ones judge the rules.
+    groups = [*_made(classifier, known, labels, seed), *windows[:1]]
     if unknown is not None:
         groups.append(_bytes_of(classifier, unknown, "unknown"))
-    if background is not None:
-        windows = random_windows(background, 2 * _PER_KIND, known.shape[1:], seed)
-        groups.append(prepared(windows, classifier.preprocessing))
+    plain = replace(classifier, unknown=None)
+    learning = [_seen(plain, some, n_jobs) for some in (known, *groups)]
+    held = _seen(plain, calibrating, n_jobs)
+    best = np.argmax(held.sums, axis=1)
+    fresh = [*_made(classifier, calibrating, best, seed + 1), *windows[1:]]
+    judging = [_seen(plain, some, n_jobs) for some in fresh]
     # 3) What pictures of each class look like, and how they vary.
     temperature = classifier.temperature
-    seen = appearance(known, known_scores, temperature)
+    seen = appearance(known, learning[0].sums, temperature)
     rule = _appearances(seen, labels, len(classifier.classes), label, float(reject))
-    # 4) Weights of the two sums: ridge regression of known (1) against unknown (-1).
-    tables = [measures(known, known_scores, temperature, rule)]
-    for group in groups:
-        scores = classifier.decision_function(group, n_jobs)
-        tables.append(measures(group, scores, temperature, rule))
+    directions = _directions(learning, labels, len(classifier.classes))
+    if directions is not None:
+        means = _class_means(learning[0].values @ directions.T, labels, len(classifier.classes))
+        rule = replace(rule, directions=directions, feature_means=means.astype(np.float32))
+    # 4) Rules of two or three sums: with the distance alone, in some of them, or nowhere.
+    tables, (measured,), judged = (
+        [measures(one.images, one.beside(directions), temperature, rule) for one in some]
+        for some in (learning, [held], judging)
+    )
     n = 2 * len(rule.center)
-    weights = np.stack([_ridge(tables, np.arange(n + 1)), _ridge(tables, np.arange(n, n + 8))])
-    # 5) Both sums on one scale: 0 for common known pictures, -1 for rare ones.
-    measured = measures(calibrating, calibrating_scores, temperature, rule)
-    sums = measured @ weights.T
-    common = np.median(sums, axis=0)
-    weights /= np.maximum(common - np.quantile(sums, _RARE, axis=0), 1e-6)[:, None]
+    every, few, away = np.arange(n + 1), np.arange(n, n + 8), np.array([n + 8])
+    choices: list[list[np.ndarray]] = [[every, few]]
+    if directions is not None:
+        both = [np.append(every, away), np.append(few, away)]
+        choices = [[every, few, away], [*both, away], [both[0], few], [every, few]]
+    rules = [_weighted(rule, [_ridge(tables, c) for c in sums], measured, best) for sums in choices]
+    # 5) The first one that refuses nearly as many fresh pictures of no class as the best.
+    refused = np.array([
+        np.mean([
+            np.mean(made.shares(table, np.argmax(one.sums, axis=1)) < reject)
+            for one, table in zip(judging, judged, strict=True)
+        ])
+        for made in rules
+    ])  # fmt: skip
+    chosen = rules[int(np.argmax(refused >= refused.max() - _WORTH))]
+    if chosen is not rules[-1] or directions is None:
+        return chosen
+    weights = np.delete(chosen.weights, away, axis=1)
+    return replace(chosen, weights=weights, directions=None, feature_means=None)
+
+
+class _Seen(NamedTuple):
+    """Pictures, their scores, and their features where there is to be a distance."""
+
+    images: np.ndarray
+    sums: np.ndarray
+    values: np.ndarray | None
+
+    def beside(self, directions: np.ndarray | None) -> np.ndarray:
+        """Return the scores and, beside them, the sums of directions."""
+        if directions is None or self.values is None:
+            return self.sums
+        return np.hstack([self.sums, self.values @ directions.T])
+
+
+def _seen(classifier: CompactClassifier, images: np.ndarray, n_jobs: int) -> _Seen:
+    # Networks of whole numbers stay so.
+    if classifier.n_features > _MOST_FEATURES or classifier.family.in_whole_numbers:
+        return _Seen(images, classifier.decision_function(images, n_jobs), None)
+    values = classifier.family.transform(images, None, n_jobs)
+    return _Seen(images, values @ classifier.weights.T + classifier.intercept, values)
+
+
+def _directions(parts: list[_Seen], labels: np.ndarray, k: int) -> np.ndarray | None:
+    """Return weights of features (d, n_features) in sums that strangers take far from a class.
+
+    The first part is known pictures, for which the sums vary by 1 about the mean of the class.
+    """
+    from scipy.linalg import eigh
+    from sklearn.covariance import ledoit_wolf
+
+    values = parts[0].values
+    if values is None:
+        return None
+    means = _class_means(values, labels, k)
+    covariance, _ = ledoit_wolf(values - means[labels], assume_centered=True)
+    n = len(covariance)
+    covariance += (1e-6 * np.trace(covariance) / n + 1e-12) * np.eye(n)
+    strange = np.zeros((n, n))
+    for part in parts[1:]:
+        away = part.values - means[np.argmax(part.sums, axis=1)]
+        strange += away.T @ away / len(away)
+    few = (max(0, n - _DIRECTIONS), n - 1)
+    _, found = eigh(strange, covariance, subset_by_index=few)
+    return np.ascontiguousarray(found.T, np.float32)
+
+
+def _class_means(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return the mean of each class (k, n); of all where there is none of a class."""
+    every = values.mean(axis=0)
+    means = [values[labels == c].mean(axis=0) if c in labels else every for c in range(k)]
+    return np.stack(means)
+
+
+def _weighted(
+    rule: UnknownRule, sums: list[np.ndarray], measured: np.ndarray, best: np.ndarray
+) -> UnknownRule:
+    """Return the rule with weights of sums, calibrated on known pictures."""
+    weights = np.stack(sums)
+    # 1) All sums on one scale: 0 for common known pictures, -1 for rare ones.
+    found = measured @ weights.T
+    common = np.median(found, axis=0)
+    weights /= np.maximum(common - np.quantile(found, _RARE, axis=0), 1e-6)[:, None]
     weights[:, -1] -= np.median(measured @ weights.T, axis=0)
-    # 6) The share of known pictures below each sum, by predicted class.
-    best = np.argmax(calibrating_scores, axis=1)
-    lower = (measured @ weights.T).min(axis=1)
-    offsets, quantiles = _calibrated(lower, best, len(classifier.classes))
+    # 2) The share of known pictures below the lowest sum, by predicted class.
+    lowest = (measured @ weights.T).min(axis=1)
+    offsets, quantiles = _calibrated(lowest, best, len(rule.means))
     return replace(
         rule,
         weights=weights.astype(np.float32),
         offsets=offsets.astype(np.float32),
         quantiles=quantiles.astype(np.float32),
     )
+
+
+def _made(
+    classifier: CompactClassifier, known: np.ndarray, labels: np.ndarray, seed: int
+) -> list[np.ndarray]:
+    """Return made pictures of no class, of two sorts: far from known ones, and near to them."""
+    n = min(_PER_KIND, max(20, len(known) // 4))
+    return [strangers(known, labels, n, seed), _near(classifier, known, labels, n, seed)]
 
 
 def _near(
@@ -201,10 +295,7 @@ def _appearances(
     scale = seen.std(axis=0) + 1e-6
     n = seen.shape[1] - 3
     counted = (seen / scale)[:, :n]
-    every = counted.mean(axis=0)
-    means = np.stack(
-        [counted[labels == c].mean(axis=0) if c in labels else every for c in range(k)]
-    )
+    means = _class_means(counted, labels, k)
     covariance, _ = ledoit_wolf(counted - means[labels], assume_centered=True)
     precision = np.linalg.inv(covariance + 1e-6 * np.eye(n))
     # The distance is |Lᵀ (seen − mean)|², with the precision L Lᵀ.

@@ -173,11 +173,11 @@ def _classified(
         cut = [level[y : y + rows, x : x + columns] for y, x in corners[part].tolist()]
         windows = np.stack(cut).reshape(-1, *classifier.image_shape)
         images = as_rasters(prepared(windows, classifier.preprocessing))
-        scores = classifier.decision_function(images, n_jobs)
+        scores, known = classifier.judged(images, n_jobs)
         probabilities = classifier.probabilities(scores)
-        known = classifier.known(images, scores)
         best[part] = probabilities.argmax(axis=1)
         assert rule is not None
+        assert known is not None
         sure[part] = np.where(known < rule.reject, 0, probabilities.max(axis=1) * known)
     return best, sure
 

@@ -108,12 +108,14 @@ class Served:
 
     def classify(self, images: np.ndarray) -> list[Prediction]:
         """Return an answer for each image."""
+        rule = self.classifier.unknown
         if self.early is None:
-            scores = self.classifier.decision_function(images)
+            scores, shares = self.classifier.judged(images)
             stages: list[int | None] = [None] * len(scores)
             macs = [self.macs] * len(scores)
         else:
             scores, stops = self.early.run(images)
+            shares = None if rule is None else self.classifier.known(as_rasters(images), scores)
             stages = (stops + 1).tolist()
             macs = self.early.costs[stops].tolist()
         best = np.argmax(scores, axis=1).tolist()
@@ -122,8 +124,7 @@ class Served:
         answer = self.classifier.answer
         said = None if answer is None else answer.said(found).tolist()
         values = said if isinstance(answer, ValueRule) else None
-        rule = self.classifier.unknown
-        known = None if rule is None else self.classifier.known(as_rasters(images), scores).tolist()
+        known = None if shares is None else shares.tolist()
         answers = []
         for i, row in enumerate(rows):
             label = self.names[best[i]]

@@ -21,7 +21,7 @@ from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
-from visionshare.export.c.unknown import known_source
+from visionshare.export.c.unknown import known_source, sums_of
 from visionshare.generators.inputs import raster_shape
 
 # C types of a pixel, by the name of the dtype of images.
@@ -144,6 +144,9 @@ def c_program(
         raise InputError("classifier", "no features", "one feature or more")
     if quantize == "int4" or examples is not None:
         _check_examples(classifier, examples)
+    if early_exit and _away(classifier):
+        accepted = "False: the rule for unknown pictures needs all features"
+        raise InputError("early_exit", True, accepted)
 
     def new_writer() -> Writer:
         bits = QUANTIZATIONS[quantize]
@@ -161,7 +164,7 @@ def c_program(
         raise InputError("quantize", quantize, accepted)
     writer = new_writer()
     stages = list(_stages(classifier, writer, early_exit))
-    ram = max(stage.ram for stage in stages) + 4 * classifier.n_features
+    ram = max(stage.ram for stage in stages) + 4 * (classifier.n_features + _held(classifier))
     values = {
         "score_scale": None,
         "in_place": False,
@@ -179,10 +182,11 @@ def _whole_program(
     classifier: CompactClassifier, writer: Writer, quantize: str, probabilities: bool
 ) -> CProgram | None:
     """Return a program that computes in whole numbers; None where the family has floats."""
-    scores = classifier.family.to_whole_scores(writer, classifier.weights, classifier.intercept)
+    weights, intercept, _ = sums_of(classifier)
+    scores = classifier.family.to_whole_scores(writer, weights, intercept)
     if scores is None:
         return None
-    ram = writer.ram(scores.unit) + (4 if writer.data else 0)
+    ram = writer.ram(scores.unit) + (4 if writer.data else 0) + 4 * _held(classifier)
     blob = _blob(writer, scores.unit.source) if writer.data else None
     values = {
         "score_scale": scores.scale,
@@ -195,10 +199,22 @@ def _whole_program(
     files = _files("whole.c.j2", classifier, writer, quantize, probabilities, ram, values)
 
     def reference(images: np.ndarray) -> np.ndarray:
-        return scores.evaluate(np.asarray(images)).astype(np.int32)
+        sums = scores.evaluate(np.asarray(images))[:, : len(classifier.classes)]
+        return sums.astype(np.int32)
 
     found = CProgram(writer.prefix, "uint8", quantize, ram, files, "int32", scores.scale, reference)
     return replace(found, blob=blob)
+
+
+def _away(classifier: CompactClassifier) -> int:
+    """Return how many sums of features the rule for unknown pictures needs beside the scores."""
+    return len(classifier.sum_weights) - len(classifier.classes)
+
+
+def _held(classifier: CompactClassifier) -> int:
+    """Return how many numbers are kept for the rule from the scores to its call."""
+    away = _away(classifier)
+    return away and len(classifier.classes) + away
 
 
 def _blob(writer: Writer, source: str) -> bytes:
@@ -259,6 +275,7 @@ def _files(
         **values,
     }
     rule = classifier.unknown
+    values["away"] = _away(classifier)
     values["known"] = known_source(classifier, values, values["score_scale"] or 1.0)
     values |= _of_answer(classifier, values["score_scale"])
     values["answer"] = render_file(_FOLDER / "answer.c.j2", values)
@@ -316,7 +333,8 @@ class _Stage(NamedTuple):
 
 def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> Iterator[_Stage]:
     """Yield the stages, from the first to the last; add the units that they call."""
-    every_feature = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
+    weights, intercept, _ = sums_of(classifier)
+    every_feature = ExitStage(classifier.family, weights, intercept, None)
     begin = 0
     for stage in EarlyExit(classifier).stages if early_exit else (every_feature,):
         unit = writer.add(stage.family)

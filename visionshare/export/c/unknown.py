@@ -11,9 +11,24 @@ from visionshare.classifier import CompactClassifier
 from visionshare.classifier.unknown import FAINT, LARGEST, LEVELS, few_measures, view_matrix
 from visionshare.codegen.templates import render_file
 
-__all__ = ["known_source"]
+__all__ = ["known_source", "sums_of"]
 
 _FILE = Path(__file__).parent / "known.c.j2"
+
+
+def sums_of(classifier: CompactClassifier) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return weights and intercepts of the scores and of the sums that the rule needs beside them.
+
+    These are multiplied by a factor, the last value, so that both are as precise in few bits.
+    """
+    rule = classifier.unknown
+    if rule is None or rule.directions is None:
+        return classifier.weights, classifier.intercept, 1.0
+    largest = [np.abs(some).sum(axis=1).max() for some in (classifier.weights, rule.directions)]
+    factor = float(2.0 ** np.floor(np.log2(max(largest[0], 1e-30) / largest[1])))
+    weights = np.concatenate([classifier.weights, rule.directions * np.float32(factor)])
+    intercept = np.concatenate([classifier.intercept, np.zeros(len(rule.directions), np.float32)])
+    return weights, intercept, factor
 
 
 def known_source(classifier: CompactClassifier, values: dict[str, Any], score_scale: float) -> str:
@@ -24,6 +39,8 @@ def known_source(classifier: CompactClassifier, values: dict[str, Any], score_sc
     rows, columns = (view_matrix(side).astype(np.float32) for side in classifier.image_shape[:2])
     quantiles = rule.quantiles
     own = {
+        "feature_means": rule.feature_means, "sum_unit": score_scale / sums_of(classifier)[2],
+        "n_sums": len(rule.weights), "n_measures": rule.weights.shape[1],
         "rows": rows, "columns": columns, "side": len(rows),
         "means": rule.means, "whitening": rule.whitening, "center": rule.center,
         "scale": rule.scale, "weights": rule.weights, "offsets": rule.offsets,

@@ -170,7 +170,7 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
         graph.node("Softmax", scaled, name="probabilities", axis=1)
     best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
     if classifier.unknown is not None:
-        refused = add_known(classifier, graph, scaled, best)
+        refused = add_known(classifier, graph, features, scaled, best)
         number = graph.constant(np.int64(len(classifier.classes)))
         best = graph.node("Where", refused, number, best)
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)

@@ -11,7 +11,9 @@ from visionshare.codegen.onnx_graph import Graph
 __all__ = ["add_known"]
 
 
-def add_known(classifier: CompactClassifier, graph: Graph, scaled: str, best: str) -> str:
+def add_known(
+    classifier: CompactClassifier, graph: Graph, features: str, scaled: str, best: str
+) -> str:
     """Add the output ``known`` (n,), as :meth:`CompactClassifier.known`; return which are refused.
 
     Parameters
@@ -20,8 +22,9 @@ def add_known(classifier: CompactClassifier, graph: Graph, scaled: str, best: st
         With a rule.
     graph : Graph
         With its scores and ``probabilities``.
-    scaled, best : str
-        Names of the scores over the temperature (n, k), and of the numbers of classes (n,).
+    features, scaled, best : str
+        Names of the features (n, n_features), of the scores over the temperature (n, k), and of
+        the numbers of classes (n,).
     """
     rule = classifier.unknown
     assert rule is not None
@@ -56,7 +59,12 @@ def add_known(classifier: CompactClassifier, graph: Graph, scaled: str, best: st
     contrast = graph.node("Concat", *contrasts, axis=1)
     contrast = graph.node("Reshape", contrast, graph.constant(np.array([0, -1])))
     faint = graph.node("Log", graph.node("Add", contrast, constant(FAINT)))
-    # 3) The measures, and the lower of the two sums.
+
+    def distance(away: str) -> str:
+        total = reduced("ReduceSum", graph.node("Mul", away, away), 1, keep=1)
+        return graph.node("Log", graph.node("Add", total, constant(1)))
+
+    # 3) The measures, and the lowest of the sums.
     appearance = graph.node("Concat", energy, largest, two, view, faint, contrast, axis=1)
     n, n_seen = len(rule.center), len(rule.whitening)
     standard = graph.node("Sub", appearance, constant(rule.center))
@@ -65,11 +73,14 @@ def add_known(classifier: CompactClassifier, graph: Graph, scaled: str, best: st
     of_class = graph.node("Gather", constant(rule.means), best, axis=0)
     away = graph.node("Sub", graph.take(appearance, np.arange(n_seen), n), of_class)
     white = graph.node("MatMul", away, constant(rule.whitening.T))
-    distance = reduced("ReduceSum", graph.node("Mul", white, white), 1, keep=1)
-    distance = graph.node("Log", graph.node("Add", distance, constant(1)))
     few = graph.take(standard, few_measures(), n)
     squares = graph.node("Mul", bounded, bounded)
-    measures = graph.node("Concat", bounded, squares, distance, few, axis=1)
+    measured = [bounded, squares, distance(white), few]
+    if rule.directions is not None:
+        of_class = graph.node("Gather", constant(rule.feature_means), best, axis=0)
+        found = graph.node("MatMul", features, constant(rule.directions.T))
+        measured.append(distance(graph.node("Sub", found, of_class)))
+    measures = graph.node("Concat", *measured, axis=1)
     sums = graph.node("MatMul", measures, constant(rule.weights[:, :-1].T))
     sums = graph.node("Add", sums, constant(rule.weights[:, -1]))
     offset = graph.node("Gather", constant(rule.offsets), best, axis=0)

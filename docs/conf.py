@@ -43,7 +43,7 @@ myst_html_meta = {
     "property=og:description": DESCRIPTION,
 }
 if SITE := os.environ.get("VISIONSHARE_SITE_URL"):
-    myst_html_meta["property=og:image"] = f"{SITE.rstrip('/')}/_images/demonstration.svg"
+    myst_html_meta["property=og:image"] = f"{SITE.rstrip('/')}/_static/preview.png"
 
 autosummary_generate = True
 # The names of a package are in its `__all__`, also those that another module defines.

@@ -1,8 +1,9 @@
 """The pictures of the first page: error against flash, and a folder that ends on a small core.
 
-``python -m scripts.reproduce.first_page`` draws the chart from the figures of ``edge/mnist.json``.
-With ``--run FOLDER`` it also trains on the sample signs, takes the figures of a small core and
-draws the demonstration; Chromium takes the picture of the report.
+``python -m scripts.reproduce.first_page`` draws the chart from the figures of ``edge/mnist.json``,
+and the picture that others show beside a link to the site. With ``--run FOLDER`` it also trains on
+the sample signs, takes the figures of a small core and draws the demonstration. Chromium takes the
+pictures.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import math
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import mean
@@ -25,6 +27,7 @@ from scripts.reproduce.results import RESULTS, commit, machine, templates
 from visionshare.files.durable import write_text
 
 IMAGES = RESULTS.parent / "images"
+STATIC = RESULTS.parent / "_static"
 CORE = "cortex-m0plus"
 TICKS = {"x": (5, 10, 20, 50, 100, 200), "y": (0.3, 1, 3, 10, 30)}
 
@@ -128,6 +131,27 @@ def _strip(folder: Path) -> str:
     return _as_url(strip, 64)
 
 
+def _photograph(page: Path, size: tuple[int, int], picture: Path) -> None:
+    chromium = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    words = [
+        f"--window-size={size[0]},{size[1]}",
+        f"--screenshot={picture}",
+        page.resolve().as_uri(),
+    ]
+    subprocess.run([*chromium, *words], check=True, capture_output=True)
+
+
+def _preview() -> None:
+    """Write the picture beside links: name, sentence and chart, as a page of Chromium's."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "preview.html")
+        text = templates().get_template("first_page/preview.html.j2")
+        write_text(page, text.render(images=IMAGES.resolve().as_uri()))
+        _photograph(page, (1200, 630), Path(folder, "preview.png"))
+        with Image.open(Path(folder, "preview.png")) as picture:
+            picture.quantize(64).save(STATIC / "preview.png", optimize=True)
+
+
 def _call(folder: Path, *words: str) -> str:
     command = [sys.executable, "-m", "visionshare", "--quiet", *words]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
@@ -170,15 +194,13 @@ def main() -> None:
     options = parser.parse_args()
     record = json.loads((RESULTS / "edge" / "mnist.json").read_text(encoding="utf-8"))
     write_text(IMAGES / "error-and-flash.svg", chart(record))
+    _preview()
     if options.run is None:
         return
     figures_of_run = run(options.run)
     write_text(IMAGES / "demonstration.json", json.dumps(figures_of_run, indent=1) + "\n")
     shot = options.run / "report.png"
-    chromium = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    page = (options.run / "out" / "signs" / "report.html").resolve().as_uri()
-    words = ["--window-size=640,540", f"--screenshot={shot}", page]
-    subprocess.run([*chromium, *words], check=True, capture_output=True)
+    _photograph(options.run / "out" / "signs" / "report.html", (640, 540), shot)
     with Image.open(shot) as picture:
         report = _as_url(picture, 32)
     folders = sorted((options.run / "samples" / "signs").iterdir())

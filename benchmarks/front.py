@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean
+from statistics import mean, mode
 from typing import Any
 
 from benchmarks.peers.names import Name, place_names
@@ -104,7 +104,7 @@ def _of_recipes(data_set: str, results: Path) -> Iterator[Point]:
             if f"{run['pipeline']}-".startswith(_RECIPES[data_set]):
                 runs.setdefault((page, run["pipeline"]), []).append(run)
     for (page, name), of_recipe in runs.items():
-        seconds = [sum(run["seconds"].values()) for run in of_recipe]
+        seconds = [sum(run["processor_seconds"].values()) for run in of_recipe]
         costs = {MACS: of_recipe[0]["macs"], TRAINING: mean(seconds)}
         error = 100 * mean(run["test_error_rate"] for run in of_recipe)
         yield Point(name, OURS, error, costs, f"{page}.json")
@@ -118,13 +118,14 @@ def _of_comparison(file: Path, is_timed: bool) -> Iterator[Point]:
     """
     record = json.loads(file.read_text())
     n_test = record["conditions"]["test images"]
+    processors = [e["timed_on"] for e in record["results"].values() if e.get("times")]
     for name, entry in record["results"].items():
         runs = list(entry["runs"].values())
         if not runs:
             continue
         is_ours = name.startswith("visionshare, ")
         costs = {}
-        if is_timed and entry.get("times"):
+        if is_timed and entry.get("times") and entry["timed_on"] == mode(processors):
             costs[C if name.endswith(", C") else PYTHON] = entry["times"][0]
         seconds = [run["seconds"] for run in runs if run["seconds"] is not None]
         if seconds and not is_ours:

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.architectures import KINDS, LENET_5, Layers, width_within
 from benchmarks.layers import Normalization, Shape, fold, macs, n_weights, shapes, weight_shape
-from benchmarks.onnx_networks import network_session, onnx_network
+from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from benchmarks.peers.peer import Choice, Effort, Trained, two_parts
 from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
@@ -35,6 +35,7 @@ __all__ = [
     "one_cycle",
     "torch_network",
     "tune",
+    "untrained",
 ]
 
 RATES, QUICK_RATES, SMOOTHINGS = (2e-3, 5e-3, 1.25e-2), (5e-3,), (0.0, 0.1)
@@ -236,10 +237,7 @@ def _fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitte
     recipe, seen = effort.recipe if network.deformed else None, 0
     with _torch(effort.jobs, effort.seed) as torch:
         begun = time.process_time()
-        inputs = inputs_of(train)
-        _, *sides = inputs(train.images[:1]).shape
-        shape: Shape = (sides[0], sides[1], sides[2])
-        layers = network.layers(shape, len(train.classes))
+        inputs, layers, shape = _made_for(train, network)
         model = torch_network(layers, shape)
         loss = torch.nn.CrossEntropyLoss(label_smoothing=plan.smoothing)
         optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=DECAY)
@@ -259,6 +257,19 @@ def _fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitte
     predict = NetworkPredictor(onnx_network(layers, shape, weights), inputs)
     seconds = (time.process_time() - begun) / effort.jobs
     return Fitted(predict, layers, shape, seen / len(train), seconds)
+
+
+def _made_for(train: ImageSet, network: Network) -> tuple[Inputs, Layers, Shape]:
+    inputs = inputs_of(train)
+    _, *sides = inputs(train.images[:1]).shape
+    shape = (sides[0], sides[1], sides[2])
+    return inputs, network.layers(shape, len(train.classes)), shape
+
+
+def untrained(train: ImageSet, network: Network) -> NetworkPredictor:
+    """Return a network to be timed, of random weights: its cost does not depend on them."""
+    inputs, layers, shape = _made_for(train, network)
+    return NetworkPredictor(onnx_network(layers, shape, random_weights(layers, shape)), inputs)
 
 
 def _error(fitted: Fitted, images: ImageSet) -> float:

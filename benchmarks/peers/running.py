@@ -88,6 +88,11 @@ class Peer(NamedTuple):
         trained: Trained = self._module.learn(train, effort, choice, *self.arguments)
         return trained
 
+    def untrained(self, train: ImageSet) -> Predictor | None:
+        """Return what takes as long as if it had been trained; None where that depends on it."""
+        make = getattr(self._module, "untrained", None)
+        return None if make is None or missing(self) else make(train, *self.arguments)
+
     @property
     def _module(self) -> Any:
         return importlib.import_module(f"benchmarks.peers.{self.module}")
@@ -177,7 +182,7 @@ class Work:
             if self._wants(peer, seed):
                 self._add_run(peer, effort._replace(seed=seed))
         for peer in here:
-            model = self.record.model(peer.name)
+            model = self.record.model(peer.name) or peer.untrained(self.train)
             if model is not None:
                 self.predictors[peer.name] = model
 

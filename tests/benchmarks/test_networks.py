@@ -10,7 +10,14 @@ from scipy.signal import correlate
 from benchmarks.architectures import KINDS, Width
 from benchmarks.layers import convolution, dense, depthwise, maximum, mean
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
-from benchmarks.peers.networks import Inputs, NetworkPredictor, batches, one_cycle
+from benchmarks.peers.networks import (
+    Inputs,
+    Network,
+    NetworkPredictor,
+    batches,
+    one_cycle,
+    untrained,
+)
 from visionshare.datasets import ImageSet, augmented_copies
 from visionshare.errors import InputError
 from visionshare.recipes import load_recipe
@@ -123,6 +130,12 @@ def test_deformations_are_the_recipes_and_new_in_each_epoch(train):
 def test_a_recipe_without_deformations_is_refused(train):
     with pytest.raises(InputError, match="recipe"):
         next(batches(train, "mnist", 0))
+
+
+def test_networks_are_timed_without_training(train):
+    pytest.importorskip("onnxruntime")
+    predict = untrained(train, Network("lenet", 1e5, True))
+    assert predict(train.images[:3]).shape == (3,)
 
 
 @pytest.mark.parametrize("kind", KINDS)

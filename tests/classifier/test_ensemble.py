@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare import PatchTemplates, ShareBoost
+from visionshare import Network, PatchTemplates, ShareBoost, Templates
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.datasets import Preprocessing
 from visionshare.errors import InputError
 from visionshare.export import compile_classifier
+from visionshare.generators.layers import network
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
 
 
@@ -68,3 +69,20 @@ def test_what_does_not_fit_is_refused(members, digits):
         averaged([one, others])
     with pytest.raises(InputError, match=r"^classifiers.*preprocessing"):
         averaged([one, replace(members[1], preprocessing=Preprocessing("dark_on_light"))])
+
+
+def test_networks_among_the_members_keep_their_plans(monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (60, 12, 12), np.uint8)
+    members = []
+    for seed in range(2):
+        family = Network([Templates(4, 3, grid=2, n_patches=300)], random_state=seed).fit(images)
+        weights = np.random.default_rng(seed).normal(size=(3, 16)).astype(np.float32)
+        members.append(CompactClassifier(family, weights, np.zeros(3), np.arange(3)))
+    model = averaged(members)
+    before = model.decision_function(images[:1])
+
+    def refused(layers):
+        raise AssertionError("planned again")
+
+    monkeypatch.setattr(network, "Forward", refused)
+    np.testing.assert_array_equal(model.decision_function(images[:1]), before)

@@ -200,12 +200,30 @@ class UnionOfFamilies(FeatureFamily):
         """Return sums of all features times weights, (n_images, k), float32: the parts' sums."""
         images = checked_images(images, self.image_shape_)
         out = np.zeros((len(images), len(weights)), np.float32)
-        for part, ids in zip(self.parts_, self._ids, strict=True):
-            run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
-            of_part = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
+        for part, of_part in zip(self.parts_, self._shared_out(weights), strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
                 out += part.weighted_sums(images, of_part, n_jobs)
         return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_shared", None)
+        return state
+
+    def _shared_out(self, weights: np.ndarray) -> list[np.ndarray]:
+        """Return the weights of each part: the same arrays again, which networks know plans by."""
+        known: tuple[np.ndarray, list[np.ndarray]] | None = vars(self).get("_shared")
+        if known is None or known[0] is not weights:
+            runs = [len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1 for ids in self._ids]
+            known = (
+                weights,
+                [
+                    weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
+                    for run, ids in zip(runs, self._ids, strict=True)
+                ],
+            )
+            self._shared = known
+        return known[1]
 
     def contributions(
         self,

@@ -226,8 +226,8 @@ def _begun() -> bytes:
     return request("POST", "/predict", *PNG, "Content-Length: 100000") + bytes(1000)
 
 
-def _lists(path: str) -> bytes:
-    return _post(path, JSON, b"[" + b"[]," * 3_300_000 + b"[]]")
+def _lists() -> bytes:
+    return _post("/predict", JSON, b"[" + b"[]," * 3_300_000 + b"[]]")
 
 
 def _flood(content: bytes, n_threads: int, rounds: int) -> Attack:
@@ -243,8 +243,7 @@ ATTACKS: dict[str, Callable[[], Attack]] = {
         _held, number=520, content=b"GET / HTTP/1.1\r\nHost: localhost\r\nX"
     ),
     "60 unfinished bodies of 5 MB": lambda: partial(_held, number=60, content=_unfinished()),
-    "10 MB JSON of empty lists, 4 at once": lambda: _flood(_lists("/predict"), 4, 100),
-    "the same as tensors": lambda: _flood(_lists("/v2/models/classifier/infer"), 4, 100),
+    "10 MB JSON of empty lists, 4 at once": lambda: _flood(_lists(), 4, 100),
     "130 kB PNG of 121 Mpx, 8 at once": lambda: _flood(
         _post("/predict", PNG, bomb(11_000, 11_000, 0)), 8, 100
     ),

@@ -18,7 +18,7 @@ __all__ = ["SOCKETS"]
 _SAMPLE = Path(__file__).parents[2] / "tests" / "archives" / "digits-v1.safetensors"
 _METHODS = ("POST",) * 8 + ("GET", "HEAD", "PUT", "OPTIONS", "CONNECT", "post", "", "A" * 300)
 _PATHS = ("/predict",) * 6 + (
-    "/", "/health", "/metrics", "/v2/models/digits-v1/infer", "/v2/health/ready", "*", "",
+    "/", "/health", "/metrics", "*", "",
     "http://localhost/predict", "//predict", "/predict?raster=true", "/%00", "/" + "a" * 20_000,
 )  # fmt: skip
 _VERSIONS = ("HTTP/1.1",) * 8 + ("HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "", "HTTP/1.1 x")

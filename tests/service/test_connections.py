@@ -135,7 +135,7 @@ def test_health_is_answered_where_the_queue_is_full():
             time.sleep(0.001)
         last = PREDICT.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
         assert kind_of(server.say(last)) == (503, "busy")
-        for path in ("/health", "/v2/health/live", "/v2/health/ready", "/metrics"):
+        for path in ("/health", "/metrics"):
             assert server.say(request("GET", path, "Connection: close"))[9:12] == b"200"
         server.gate.set()
         for client in (first, second):
@@ -230,7 +230,7 @@ def test_a_malformed_chunk_is_refused_without_a_word_in_the_log(shared, chunk, c
 
 
 def test_pipelined_requests_are_answered_in_turn(shared):
-    paths = ["/health", "/nothing", "/v2/health/live"] * 100
+    paths = ["/health", "/nothing", "/"] * 100
     answer = shared.say(b"".join(request("GET", path) for path in paths) + HEALTH)
     statuses = [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
     assert statuses == [200, 404, 200] * 100 + [200]

@@ -90,9 +90,7 @@ def serve(
     workers: Annotated[int, typer.Option(help="Processes that answer requests.")] = 1,
     name: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Name of the model under /v2/models; the file's by default."
-        ),
+        typer.Option(metavar="NAME", help="Name of the model in /health; the file's by default."),
     ] = None,
     meter: Annotated[
         Path | None,

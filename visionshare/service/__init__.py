@@ -133,9 +133,8 @@ def service(
 
     ``POST /predict`` takes a picture (its bytes, or a form with one file) or the pixels of an
     image as JSON; ``POST /explain`` takes the same and says which features spoke for a class, and
-    where; ``/v2`` is the Open Inference Protocol; ``GET /`` is a page that takes pictures;
-    ``GET /health`` and ``GET /metrics`` are for machines. A classifier with an exit rule stops
-    early.
+    where; ``GET /`` is a page that takes pictures; ``GET /health`` and ``GET /metrics`` are for
+    machines. A classifier with an exit rule stops early.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ def service(
     limits : Limits, optional
         What a client may ask for.
     name : str, default "classifier"
-        Of the model, in the Open Inference Protocol.
+        Of the model, in ``/health`` and its card.
     host_names : sequence of str, default ("*",)
         Names of the host that requests may carry; ``"*"`` is any.
     token : str, optional

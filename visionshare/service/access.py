@@ -32,7 +32,7 @@ __all__ = [
 T = TypeVar("T")
 
 # Without a token: what says whether the service works, and the page, which asks for the token.
-_OPEN = ("/", "/docs", "/regions", "/health", "/v2/health/live", "/v2/health/ready")
+_OPEN = ("/", "/docs", "/regions", "/health")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._-]+)(?::[0-9]{1,5})?")
 
 
@@ -101,19 +101,18 @@ class Access:
             if name in found:
                 found[name].append(value.decode("latin-1"))
         hosts, codings, tokens = found.values()
-        path = scope["path"]
         close = {"Connection": "close"}
         if len(hosts) > 1:
-            return failure(path, 400, "invalid_request", "more than one Host header", close)
+            return failure(400, "invalid_request", "more than one Host header", close)
         if codings and [coding.strip().lower() for coding in codings] != ["chunked"]:
             message = "accepted in Transfer-Encoding: chunked alone"
-            return failure(path, 501, "invalid_request", message, close)
+            return failure(501, "invalid_request", message, close)
         if not self._is_host(hosts, scope.get("server")):
             message = "this service does not answer to that host name"
-            return failure(path, 421, "unknown_host", message)
-        if not self._is_authorized(tokens, path):
+            return failure(421, "unknown_host", message)
+        if not self._is_authorized(tokens, scope["path"]):
             challenge = {"WWW-Authenticate": "Bearer"}
-            return failure(path, 401, "unauthorized", "the token is missing or wrong", challenge)
+            return failure(401, "unauthorized", "the token is missing or wrong", challenge)
         return None
 
     def _is_host(self, values: list[str], server: tuple[str, int | None] | None) -> bool:
@@ -147,9 +146,7 @@ def _digest(token: str) -> bytes:
 
 
 def failure(
-    path: str, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
+    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Return the answer to a request that is not served; below ``/v2``, a sentence alone."""
-    is_v2 = path == "/v2" or path.startswith("/v2/")
-    error = message if is_v2 else {"kind": kind, "message": message}
-    return JSONResponse({"error": error}, status, headers)
+    """Return the answer to a request that is not served."""
+    return JSONResponse({"error": {"kind": kind, "message": message}}, status, headers)

@@ -30,7 +30,6 @@ from visionshare.service.answers import (
 )
 from visionshare.service.bodies import Refusal
 from visionshare.service.front import Front, Metrics, page_policy
-from visionshare.service.protocol_v2 import v2_router
 from visionshare.service.schema import COMMON, REFUSALS, picture_body
 from visionshare.service.worker import Worker, busy
 
@@ -108,14 +107,13 @@ def application(
         if method == "GET":
             return {"/health": described(worker.served), "/": page}.get(path)
         if method == "POST" and worker.is_full:
-            return _refused(path, busy(), is_read=False)
+            return _refused(busy(), is_read=False)
         return None
 
     _add_routes(app, worker, metrics)
     _add_pages(app, worker, name, shown)
     if meter is not None:
         _add_meter(app, worker, meter)
-    app.include_router(v2_router(worker, name, app.version))
     _add_error_handlers(app)
     access = Access(host_names, token)
     app.add_middleware(Front, access=access, metrics=metrics, at_once=at_once)
@@ -216,32 +214,32 @@ def _description(served: Served, version: str, name: str, examples: int) -> dict
     }
 
 
-def _refused(path: str, error: Refusal, is_read: bool) -> JSONResponse:
+def _refused(error: Refusal, is_read: bool) -> JSONResponse:
     headers = {"Retry-After": "1"} if error.status == 503 else {}
     if not is_read:
         # The rest of the body is not read, so that the connection cannot be used again.
         headers["Connection"] = "close"
-    return failure(path, error.status, error.kind, error.message, headers)
+    return failure(error.status, error.kind, error.message, headers)
 
 
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def on_refusal(request: Request, error: Refusal) -> JSONResponse:
         is_read = request.method != "POST" or getattr(request.state, "is_read", False)
-        return _refused(request.url.path, error, is_read)
+        return _refused(error, is_read)
 
     @app.exception_handler(DataError)
     @app.exception_handler(InputError)
     @app.exception_handler(MemoryError)
     async def on_invalid_picture(request: Request, error: Exception) -> JSONResponse:
         message = str(error) or "decoding it takes too much memory"
-        return failure(request.url.path, 422, "invalid_picture", message)
+        return failure(422, "invalid_picture", message)
 
     @app.exception_handler(RequestValidationError)
     async def on_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        return failure(request.url.path, 422, "invalid_request", message)
+        return failure(422, "invalid_request", message)
 
     @app.exception_handler(HTTPException)
     async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
@@ -251,4 +249,4 @@ def _add_error_handlers(app: FastAPI) -> None:
             # HEAD is answered as GET without a body, see Front.
             headers["Allow"] = ", ".join(sorted(methods | {"HEAD"}))
         kind = _KINDS.get(error.status_code, "error")
-        return failure(request.url.path, error.status_code, kind, error.detail, headers)
+        return failure(error.status_code, kind, error.detail, headers)

@@ -7,14 +7,13 @@ import json
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 import numpy as np
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-__all__ = ["Bodies", "Refusal", "body_kind", "file_of", "numbers_of", "parse_json", "pixels_of"]
+__all__ = ["Bodies", "Refusal", "body_kind", "file_of", "pixels_of"]
 
 # Each part costs some 50 microseconds: beyond so many, they must have this size on average.
 _FREE_PARTS = 1024
@@ -159,47 +158,30 @@ async def _file_of(headers: Headers, body: bytes) -> bytes:
         await form.close()
 
 
-def parse_json(body: bytes, n_values: int, n_lists: int, n_objects: int, refusal: Refusal) -> Any:
-    """Return the content of JSON with at most so many numbers and texts, lists and objects.
-
-    Brackets and commas are counted before anything is parsed: a parser makes an object of each.
-    """
-    limits = {b"[": n_lists, b"{": n_objects, b",": n_values + n_lists + n_objects}
-    for character, most in limits.items():
-        if body.count(character) > most:
-            raise refusal
+def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the image of ``{"pixels": …}``, not preprocessed: uint8, float32 of vectors."""
+    accepted = f"an object with pixels: numbers in lists of shape {list(shape)}"
+    refusal = Refusal(422, "invalid_pixels", f"accepted: {accepted}")
+    # Brackets and commas are counted before anything is parsed: a parser makes an object of each.
+    n_lists = sum(math.prod(shape[:i]) for i in range(len(shape)))
+    limits = {b"[": n_lists, b"{": 1, b",": math.prod(shape) + n_lists + 1}
+    if any(body.count(character) > most for character, most in limits.items()):
+        raise refusal
     try:
-        return json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
         raise refusal from None
-
-
-def numbers_of(data: Any, shape: tuple[int, ...], is_vector: bool, refusal: Refusal) -> np.ndarray:
-    """Return numbers in lists of a shape as a classifier takes them: float32, uint8 of images."""
-    values = [data]
+    if not isinstance(content, dict) or set(content) != {"pixels"}:
+        raise refusal
+    values = [content["pixels"]]
     for side in shape:
         if not all(isinstance(part, list) and len(part) == side for part in values):
             raise refusal
         values = [value for part in values for value in part]
-    if is_vector:
+    if len(shape) == 1:
         valid = all(type(value) in (int, float) and abs(value) <= 1e30 for value in values)
     else:
         valid = all(type(value) is int and 0 <= value <= 255 for value in values)
     if not valid:
         raise refusal
-    return np.array(values, np.float32 if is_vector else np.uint8).reshape(shape)
-
-
-def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the image of ``{"pixels": …}``, which is not preprocessed."""
-    accepted = f"an object with pixels: numbers in lists of shape {list(shape)}"
-    refusal = Refusal(422, "invalid_pixels", f"accepted: {accepted}")
-    content = parse_json(body, math.prod(shape), n_lists_of(shape), 1, refusal)
-    if not isinstance(content, dict) or set(content) != {"pixels"}:
-        raise refusal
-    return numbers_of(content["pixels"], shape, len(shape) == 1, refusal)
-
-
-def n_lists_of(shape: tuple[int, ...]) -> int:
-    """Return how many lists hold the numbers of a shape."""
-    return sum(math.prod(shape[:i]) for i in range(len(shape)))
+    return np.array(values, np.float32 if len(shape) == 1 else np.uint8).reshape(shape)

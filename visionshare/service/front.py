@@ -37,7 +37,6 @@ _HEADERS = [
 ]
 # Other paths are counted together: a client must not make any number of time series.
 _PATHS = {"/", "/predict", "/explain", "/meter", "/regions", "/health", "/metrics", "/openapi.json"}
-_PREDICTIONS = ("/predict", "/v2/models/{name}/infer")
 # Seconds, at least and at most, until a client is told to try again: one that does so at once, on
 # hundreds of connections, would keep the event loop from answering others.
 _BUSY_PAUSE = (0.3, 1.0)
@@ -87,7 +86,7 @@ class Metrics:
     def observe(self, path: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         self.requests.labels(path, str(status)).inc()
-        if path in _PREDICTIONS:
+        if path == "/predict":
             self.seconds.observe(seconds)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:

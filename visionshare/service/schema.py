@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["COMMON", "REFUSALS", "picture_body", "tensor_body"]
+__all__ = ["COMMON", "REFUSALS", "picture_body"]
 
 _Schema = dict[str, Any]
 
@@ -19,9 +19,9 @@ class Failure(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """The answer to a request that was not served; below ``/v2``, error is a sentence."""
+    """The answer to a request that was not served."""
 
-    error: Failure | str
+    error: Failure
 
 
 _ERROR: _Schema = {"model": ErrorAnswer}
@@ -46,18 +46,6 @@ def picture_body(shape: tuple[int, ...] | None) -> _Schema:
     for side in reversed(shape):
         pixels = {"type": "array", "items": pixels, "minItems": side, "maxItems": side}
     return _body({**pictures, "application/json": _object(pixels=pixels)})
-
-
-def tensor_body() -> _Schema:
-    """Return the body of the Open Inference Protocol."""
-    text = {"type": "string"}
-    shape = {"type": "array", "items": {"type": "integer"}}
-    data = {"type": "array", "items": {}}
-    tensor = _object(name=text, datatype=text, shape=shape, data=data)
-    request = _object(inputs={"type": "array", "items": tensor, "minItems": 1, "maxItems": 1})
-    request["properties"]["id"] = text
-    request["properties"]["outputs"] = {"type": "array", "items": _object(name=text)}
-    return _body({"application/json": request})
 
 
 def _object(**required: _Schema) -> _Schema:

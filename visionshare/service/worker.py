@@ -57,9 +57,9 @@ class Worker:
         """Answer new requests with another classifier; those that run end with the former one."""
         self.served = Served(classifier)
 
-    def max_json_size(self, n_images: int = 1) -> int:
+    def max_json_size(self) -> int:
         """Return the most bytes of JSON: 64 for each number with its blanks, and 64 KiB."""
-        values = n_images * math.prod(self.served.classifier.image_shape)
+        values = math.prod(self.served.classifier.image_shape)
         return min(self.limits.max_body_size, (1 << 16) + 64 * values)
 
     async def ask(self, request: Request, question: Question[T]) -> T:

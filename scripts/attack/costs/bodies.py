@@ -1,4 +1,4 @@
-"""Bodies of HTTP requests that are expensive for their size: JSON, forms, tensors, pictures."""
+"""Bodies of HTTP requests that are expensive for their size: JSON, forms, pictures."""
 
 from __future__ import annotations
 
@@ -46,12 +46,8 @@ def _service() -> tuple[Any, Any]:
 def _ask(content: bytes) -> int:
     app, loop = _service()
     kind, _, body = content.partition(b"\n")
-    path = "/predict"
-    if kind == b"application/x-tensors":
-        kind = b"application/json"
-        path = "/v2/models/classifier/infer"
     scope = {
-        "type": "http", "method": "POST", "path": path, "query_string": b"",
+        "type": "http", "method": "POST", "path": "/predict", "query_string": b"",
         "headers": [(b"content-type", kind), (b"content-length", str(len(body)).encode())],
         "http_version": "1.1", "scheme": "http", "server": ("here", 80), "client": ("there", 1),
         "root_path": "", "asgi": {"version": "3.0"},
@@ -80,9 +76,6 @@ async def _answer(app: Any, scope: dict[str, Any], body: bytes) -> tuple[int, by
     return said[0]["status"], b"".join(m.get("body", b"") for m in said[1:])
 
 
-_TENSORS = b"application/x-tensors\n"
-_INPUT = b'{"inputs": [{"name": "images", "datatype": "UINT8", "shape": [1, 8, 8], "data": ['
-
 BODIES = Costly(
     {
         "numbers": _body(_JSON + b'{"pixels": [', b"1,", b"1]}"),
@@ -100,9 +93,6 @@ BODIES = Costly(
         "line ends": _body(_FORM + _FILE + b"\r\n", b"\r\n", b"\r\n--e--\r\n"),
         "before the boundary": _body(_FORM, b"--"),
         "a file": _body(_FORM + _FILE + b"\r\n", b"a", b"\r\n--e--\r\n"),
-        "tensors of lists": _body(_TENSORS + _INPUT, b"[],", b"1]}]}"),
-        "tensors of numbers": _body(_TENSORS + _INPUT, b"1,", b"1]}]}"),
-        "many tensors": _body(_TENSORS + b'{"inputs": [', b"{},", b"{}]}"),
         "JPEG, Exif segments": _picture("JPEG, Exif segments"),
         "PNG, one column": _picture("PNG, one column"),
         "PPM, comments": _picture("PPM, comments"),

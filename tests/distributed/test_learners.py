@@ -95,8 +95,6 @@ def test_several_labels_are_learned_in_partitions(data):
 def test_what_needs_examples_in_one_place_is_refused(data):
     X, y = data
     columns = PartitionedColumns.from_array(X, partitions=3)
-    with pytest.raises(InputError, match="solver"):
-        GroupFeatureClassifier(solver="admm").fit(columns, y)
     with pytest.raises(InputError, match="search"):
         GreedyTL(search="screened").fit(columns, y)
 

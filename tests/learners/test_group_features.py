@@ -38,7 +38,6 @@ def test_the_classifier_is_a_learner():
     "settings",
     [
         {"loss": "logistic", "alpha": 0.5},
-        pytest.param({"solver": "admm"}, marks=pytest.mark.exhaustive),
         pytest.param(
             {"loss": "multinomial", "alpha": 3.0, "q": float("inf"), "refit_tol": 1e-7},
             marks=pytest.mark.exhaustive,

@@ -342,7 +342,7 @@ def test_what_a_bound_cannot_carry_is_refused():
 
 @pytest.mark.parametrize(
     ("solver", "criterion"),
-    [("adaboost", "bound"), ("newton", "violation"), ("admm", "violation")],
+    [("adaboost", "bound"), ("newton", "violation")],
 )
 @pytest.mark.parametrize("penalty", ["l1", "l1/linf"])
 def test_the_exponential_loss_ends_at_one_optimum(solver, criterion, penalty):

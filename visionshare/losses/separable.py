@@ -1,4 +1,4 @@
-"""Losses of one number an example: value, derivative and proximal operator.
+"""Losses of one number an example: value and derivatives.
 
 All are functions of z = c − s·f, where f is the score: for regression c is the target and s = 1,
 so that z is what is left; for classes s = ±1 is the sign and c = 1, so that z = 1 − s·f is how far
@@ -62,10 +62,6 @@ class TaskLoss(Protocol):
         """Return L''(z)."""
         ...
 
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return argmin_a step·L(a) + ½(a − z)², elementwise; ``step`` broadcasts."""
-        ...
-
 
 @dataclass(frozen=True)
 class Squared:
@@ -82,9 +78,6 @@ class Squared:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return np.full_like(z, 2)
 
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return z / (1 + 2 * step)
-
 
 @dataclass(frozen=True)
 class SquaredHinge:
@@ -100,9 +93,6 @@ class SquaredHinge:
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return 2.0 * (z > 0)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return np.where(z >= 0, z / (1 + 2 * step), z)
 
 
 @dataclass(frozen=True)
@@ -153,14 +143,6 @@ class Exponential:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return self.value(z)
 
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return z − ω(ln step + z − 1), with the Wright omega function."""
-        from scipy.special import wrightomega
-
-        z = np.asarray(z, np.float64)
-        with np.errstate(divide="ignore"):
-            return z - wrightomega(np.log(step) + z - 1).real
-
 
 @dataclass(frozen=True)
 class Insensitive:
@@ -200,9 +182,6 @@ class Insensitive:
         p = expit(z - self.eps)
         q = expit(-z - self.eps)
         return p * (1 - p) + q * (1 - q)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return _newton_prox(self, np.asarray(z, np.float64), step)
 
 
 def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:

@@ -71,8 +71,3 @@ class Smoothed:
         bend = self.loss.second_derivative(self._nearest(z))
         finite = np.where(np.isfinite(bend), bend, 0)
         return np.where(np.isfinite(bend), finite / (1 + finite / self.curvature), self.curvature)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        room = 1 / self.curvature
-        far = self.loss.prox(z, step + room)
-        return z + step / (step + room) * (far - z)

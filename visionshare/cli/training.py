@@ -30,7 +30,7 @@ from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.errors.names import nothing_named
 from visionshare.files.bundled import LISTED_PIPELINES, bundled
-from visionshare.files.storage import is_url
+from visionshare.files.storage import is_url, local_path
 
 if TYPE_CHECKING:
     from visionshare.recipes import Recipe
@@ -236,9 +236,8 @@ def train(
 
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
-    Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
+    Example: visionshare train "s3://bucket/train-*.tar" --workers 4
     """
-    from visionshare.files.uploads import Destination, local_place
     from visionshare.machine.resources import resolve_jobs
 
     begun = time.perf_counter()
@@ -249,7 +248,7 @@ def train(
         kind = "folder, file or pipeline"
         raise DataError(nothing_named(pipeline, kind, known, LISTED_PIPELINES))
     if out is not None:
-        Destination.of(out)
+        local_path(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
     changes = settings_of_recipe.changes()
     # Limits that are not accepted end the command here.
@@ -297,7 +296,7 @@ def train(
             settings = SearchSettings(seconds=seconds, begun=begun, client=client)
             bounds = [option for option in search.given if option != "--pretrained"]
             bounds += [] if pictures.size is None else ["--size"]
-            folder = local_place(place)
+            folder = Path(place)
             recipe = chosen_recipe(
                 recipe, folder, budget, settings, bounds, resume, n_jobs, data, search.network
             )

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
+from scripts.reproduce.drawn_weights import features_needed, sparsify
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
@@ -33,7 +34,6 @@ from scripts.reproduce.sparsification_rates import described as described_rates
 from scripts.reproduce.sparsification_rates import low_norms, rates
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.datasets import load_dataset
-from visionshare.learners.sparsification import features_needed, sparsify
 from visionshare.machine.resources import thread_limit
 
 KEPT = (1, 2, 5, 10, 20, 50, 100, 200)

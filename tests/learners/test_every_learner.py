@@ -12,7 +12,6 @@ from visionshare import GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
-from visionshare.generators.stumps import StumpColumns
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.losses import Logistic
 from visionshare.penalties import GroupNorm, Ridge
@@ -32,7 +31,6 @@ SMALL = {
     "forward_greedy": {"rounds": 10},
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 2.0, "rounds": 6},
-    "jointboost": {"rounds": 10},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
     "one_against_rest": {"rounds": 2},
     "shareboost": {"rounds": 4},
@@ -76,10 +74,9 @@ def data():
 def test_columns_train_what_becomes_a_compact_classifier(name, two, data):
     X, y = data
     y = y == "c" if two else y
-    stumps = name == "jointboost"
-    columns = StumpColumns.from_images(X) if stumps else ArrayColumns(X)
+    columns = ArrayColumns(X)
     model = classifier_class(name)(**SMALL[name]).fit(columns, y, np.ones(len(y)))
-    family = columns.family if stumps else Pixels().fit(X)
+    family = Pixels().fit(X)
     names = None if two else ["A", "B", "C"]
     compact = model.to_classifier(family, names, {"made": "here"})
     expected = model.predict(columns)
@@ -152,7 +149,7 @@ def test_a_search_by_cost_may_hold_an_object(data):
     assert_array_equal(objects.coef_, named.coef_)
 
 
-@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest", "jointboost"}))
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest"}))
 def test_one_against_rest_takes_any_classifier(name, data):
     X, y = data
     settings = {**SMALL[name], **({"rounds": 3} if "rounds" in SMALL[name] else {})}

@@ -45,7 +45,7 @@ def _classes(seed=0):
     return X, np.array(["a", "b", "c"])[np.arange(150) % 3], rng.integers(0, 3, 150).astype(float)
 
 
-@pytest.mark.parametrize("learner", ["jointboost", GreedyTL(sources=[len])])
+@pytest.mark.parametrize("learner", [GreedyTL(sources=[len])])
 def test_templates_that_make_columns_are_refused(learner):
     with pytest.raises(InputError, match=r"^learner: got"):
         OneAgainstRest(3, learner).check_parameters()
@@ -62,7 +62,7 @@ def test_it_takes_sparse_matrices_where_its_template_does(kind):
         expected = clone(model).fit(X, y)
         assert_array_equal(model.support_, expected.support_)
         assert_allclose(model.predict_proba(kind(X)), expected.predict_proba(X), rtol=1e-5)
-    for learner in ("greedytl", "jointboost", 3, "one_against_rest"):
+    for learner in ("greedytl", 3, "one_against_rest"):
         assert not get_tags(OneAgainstRest(3, learner)).input_tags.sparse
 
 

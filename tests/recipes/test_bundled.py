@@ -17,7 +17,6 @@ FEW = {
     "digits-early": ["learner.rounds=6", "early_exit.stages=2", "data.limit=600"],
     "digits-forward-greedy": ["learner.rounds=10"],
     "digits-grfl": ["learner.rounds=4"],
-    "digits-jointboost": ["learner.rounds=6"],
     "digits-mixed-norm": ["learner.alpha=4", "learner.calibrate=false"],
     "digits-one-against-rest": ["learner.rounds=2"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],

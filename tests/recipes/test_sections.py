@@ -114,5 +114,5 @@ def test_a_template_gets_workers_and_seed_but_no_checkpoint():
     assert (built.learner.alpha, built.learner.n_jobs, built.learner.random_state) == (0.5, 2, 3)
     assert built.learner.checkpoint is None
     assert learner_section("one_against_rest")(learner="grfl").build().learner == "grfl"
-    with pytest.raises(ValidationError, match="'JointBoost'"):
-        learner_section("one_against_rest")(learner="jointboost")
+    with pytest.raises(ValidationError, match="one against the rest"):
+        learner_section("one_against_rest")(learner="one_against_rest")

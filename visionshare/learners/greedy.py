@@ -130,8 +130,7 @@ def greedy_rounds(
     while True:
         begun = time.perf_counter()
         Z = active.scores(W)
-        loss_value, residual = active.residual(loss, Z)
-        value = loss_value + penalty.value(W[:, 1:])
+        _, residual = active.residual(loss, Z)
         if len(history) >= settings.rounds + settings.n_backward or _stalled(
             history, settings, start_value
         ):
@@ -139,10 +138,7 @@ def greedy_rounds(
         number = len(history) + 1
         candidates = history[-1].candidates if history else np.empty(0, np.int64)
         support = support_of(pool, candidates)
-        state = RefitState(
-            residual, number, support, value, loss_value, active, W, Z, loss, penalty,
-            earlier=residual_at,
-        )  # fmt: skip
+        state = RefitState(residual, number, support, active, earlier=residual_at)
         winners = settings.search.best(pool, state, settings.criterion, excluded)
         if not winners or not winners[0].score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))

@@ -18,7 +18,6 @@ CLASSIFIERS = {
     "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
     "greedytl": "visionshare.learners.greedytl:GreedyTL",
     "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",
-    "jointboost": "visionshare.learners.jointboost:JointBoost",
     "mixed_norm": "visionshare.learners.mixed_norm:MixedNormClassifier",
     "one_against_rest": "visionshare.learners.one_against_rest:OneAgainstRest",
     "shareboost": "visionshare.learners.shareboost:ShareBoost",

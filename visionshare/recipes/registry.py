@@ -9,9 +9,7 @@ from visionshare.recipes.sections import Section, section_of
 
 DEFAULT_LEARNER = "shareboost"
 # Parameters that arrays need, where a recipe's columns know better.
-_OF_ARRAYS = {"dense": ("blocks", "copies"), "jointboost": ("n_thresholds",)}
-# Learners that search in one way alone.
-_SEARCHES = {"jointboost": "stumps"}
+_OF_ARRAYS = {"dense": ("blocks", "copies")}
 
 
 class LearnerSection(Section):
@@ -23,8 +21,7 @@ class LearnerSection(Section):
     def search_name(self) -> str:
         """Name of the learner's search; learners without a choice look at all columns."""
         template = getattr(self, "learner", None) or self
-        default = _SEARCHES.get(self.kind, "exhaustive")
-        return str(getattr(template, "search", default))
+        return str(getattr(template, "search", "exhaustive"))
 
 
 def learner_kinds() -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease, BoundState
-from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
+from visionshare.search.criteria import CRITERIA, Gradient, make_criterion
 from visionshare.search.exhaustive import Exhaustive
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_cost import PerCostSearch
@@ -38,14 +38,11 @@ __all__ = [
     "BoundDecrease",
     "BoundState",
     "Candidate",
-    "Column",
     "Criterion",
     "Exhaustive",
-    "Full",
     "Gradient",
     "LargestDecrease",
     "LargestViolation",
-    "Line",
     "Orthogonal",
     "PairProducts",
     "PerCostSearch",

@@ -35,7 +35,7 @@ def test_features_with_their_positions(paired: Paired) -> None:
     def plain() -> None:
         for _ in range(8):
             patch_features(
-                images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, 1, out, positions
+                images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, 1, out, 0, positions
             )
 
     with thread_limit(1):

@@ -398,6 +398,7 @@ def patch_features(
     col_masks: np.ndarray,
     wide: int,
     out: np.ndarray,
+    first: int,
     maxima: np.ndarray,
 ) -> None:
     """Write features: a template once for all its masks, only where they reach."""
@@ -406,11 +407,13 @@ def patch_features(
     # taps: (n_windows, C, q, q), float32
     # row_masks, col_masks: (n_masks, rows) and (n_masks, cols), float32
     # wide: images side by side, 1 or 16
-    # out: (n_features, n), float32, or uint16 for float16 bits
+    # out: (n_features, all images), float32, or uint16 for float16 bits
+    # first: the column of out for the first image; a part of out would be of another type
     # maxima: (n, n_features), int32, or (0, 0)
     tables = unpacked(packed)
     masks = Masks(row_masks, col_masks)
     for start in range(0, images.shape[0], wide):
         end = min(start + wide, images.shape[0])
         positions = maxima[start:end] if maxima.size else maxima
-        _evaluate_block(images[start:end], tables, taps, masks, wide, out[:, start:end], positions)
+        columns = out[:, first + start : first + end]
+        _evaluate_block(images[start:end], tables, taps, masks, wide, columns, positions)

@@ -131,6 +131,12 @@ def added_templates_macs(
     return taps * positions + of_masks
 
 
+def _of_one_type(array: np.ndarray) -> np.ndarray:
+    """Return the array, or a copy where kernels would be compiled again for it."""
+    # Arrays that are read-only, or not contiguous, are of other types to numba.
+    return array if array.flags.carray else array.copy()
+
+
 def _feature_table(layout: np.ndarray, rectangles: np.ndarray, window_of: np.ndarray) -> np.ndarray:
     """Return what is computed of each feature, in the order of windows and row masks."""
     order = np.lexsort((layout[:, 1], window_of))
@@ -198,8 +204,8 @@ class Plan:
     ) -> None:
         """Take on other templates, and masks that reach as far."""
         self.taps[...] = templates[self._used].transpose(0, 3, 1, 2)
-        self.row_masks = row_masks
-        self.col_masks = col_masks
+        self.row_masks = _of_one_type(row_masks)
+        self.col_masks = _of_one_type(col_masks)
 
     def columns(self, images: np.ndarray, n_jobs: int = 1, dtype: str = "float32") -> np.ndarray:
         """Return features transposed, (n_features, n), of images (n, H, W, C)."""
@@ -224,13 +230,15 @@ class Plan:
 
         parameters = self.taps, self.row_masks, self.col_masks
         if len(images) < _FEW:
-            patch_features(images, self.tables, *parameters, 1, out, positions)
+            few = _of_one_type(images)
+            patch_features(few, self.tables, *parameters, 1, out, 0, positions)
             return
 
         def block(start: int, stop: int) -> None:
-            part = slice(start, stop)
+            part = _of_one_type(images[start:stop])
             tables = self.tables_of_many
-            patch_features(images[part], tables, *parameters, _WIDE, out[:, part], positions[part])
+            where = positions[start:stop]
+            patch_features(part, tables, *parameters, _WIDE, out, start, where)
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
 
@@ -243,7 +251,7 @@ def pool_columns(
     from visionshare.generators.patches import pool_kernels
 
     each = family.n_features_ // len(family.templates_)
-    masks = family.row_masks_, family.col_masks_
+    masks = _of_one_type(family.row_masks_), _of_one_type(family.col_masks_)
     tables = Plan(family.templates_[:1], *masks, family.layout_[:each]).tables_of_many
     # 1) templates in use, side by side in blocks
     used = np.unique(ids // each)
@@ -263,9 +271,10 @@ def pool_columns(
     parts = [slice(start, start + together) for start in range(0, n_blocks, together)]
 
     def tile(start: int, stop: int) -> None:
+        few = _of_one_type(images[start:stop])
         for part in parts:
             kernel = pool_kernels.pool_columns
-            kernel(images[start:stop], tables, blocks[part], *masks, rows[part], out[:, start:stop])
+            kernel(few, tables, blocks[part], *masks, rows[part], out, start)
 
     run_blocks(tile, len(images), _TILE, n_jobs)
     return out.view(np.float16) if dtype == "float16" else out

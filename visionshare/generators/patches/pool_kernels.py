@@ -87,6 +87,7 @@ def pool_columns(
     col_masks: np.ndarray,
     row_of: np.ndarray,
     out: np.ndarray,
+    first: int,
 ) -> None:
     """Write columns of blocks of templates for a few images."""
     # images: (n, H, W, C), uint8 or float32
@@ -94,7 +95,8 @@ def pool_columns(
     # blocks: (n_blocks, C, q, q, lanes), float32
     # row_masks, col_masks: (n_masks, rows) and (n_masks, cols), float32
     # row_of: the column of each feature, (n_blocks, lanes, n_features), int64; −1 for none
-    # out: (n_columns, n), float32, or uint16 for float16 bits
+    # out: (n_columns, all images), float32, or uint16 for float16 bits
+    # first: the column of out for the first image
     strips, _, _, features = unpacked(packed)
     n_blocks, channels, q, _, lanes = blocks.shape
     masks = Masks(row_masks, col_masks)
@@ -119,7 +121,7 @@ def pool_columns(
             _respond(pixels, ranges, blocks[b], starts, responses)
             window = Window(0, 0, cols * lanes)
             pool(responses, window, features, masks, scratch, tile[i, b], nowhere)
-    _write_columns(tile, row_of, out)
+    _write_columns(tile, row_of, out[:, first : first + n])
 
 
 @njit(cache=True, nogil=True)

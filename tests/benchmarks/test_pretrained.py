@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 @pytest.mark.skipif(not is_installed(), reason="the extra is not installed")
 def test_what_is_measured_is_kept(tmp_path, folder, capsys):
-    methods = [name for name in pretrained.METHODS if name not in _LONG][:3]
+    methods = [name for name in pretrained.METHODS if name not in _LONG][:2]
     call = ["--data", str(folder), "--out", str(tmp_path / "f.json"), "--sizes", "5", "all"]
     pretrained.main([*call, "--draws", "1", "--methods", *methods])
     figures = json.loads((tmp_path / "f.json").read_text())

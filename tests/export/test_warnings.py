@@ -41,7 +41,7 @@ def sources(classifier, tmp_path_factory):
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on this machine")
-@pytest.mark.parametrize("level", ["-O2", "-O3"])
+@pytest.mark.parametrize("level", [pytest.param("-O2", marks=pytest.mark.exhaustive), "-O3"])
 def test_gcc_is_silent(level, sources):
     _compile(["gcc"], level, sources)
 

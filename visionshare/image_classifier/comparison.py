@@ -107,7 +107,7 @@ def compare(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import compare
-    >>> images, y = load_digits().images[:400], load_digits().target[:400]
+    >>> images, y = load_digits(n_class=3).images[:200], load_digits(n_class=3).target[:200]
     >>> found = compare(images, y, (5000, 20_000), features="small-patches", n_jobs=1)
     >>> [macs <= budget for macs, budget in zip(found.table["macs"], found.budgets)]
     [True, True]

@@ -57,10 +57,10 @@ def doubtful_labels(
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> digits = load_digits()
-    >>> labels = digits.target[:300].copy()
-    >>> labels[7] = 3
-    >>> int(doubtful_labels(digits.images[:300].astype(np.uint8) * 15, labels).order[0])
+    >>> digits = load_digits(n_class=3)
+    >>> labels = digits.target[:120].copy()
+    >>> labels[7] = 2
+    >>> int(doubtful_labels(digits.images[:120].astype(np.uint8) * 15, labels).order[0])
     7
     """
     probabilities = out_of_fold(images, labels, groups, seed, n_jobs)

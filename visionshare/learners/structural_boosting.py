@@ -116,8 +116,6 @@ default "multinomial"
     max_features : int, optional
         Stop when so many features have weights.
     search : str or Search, default "exhaustive"
-        "products" over :class:`visionshare.generators.monomials.ProductColumns` adds the products
-        of what has entered; its ``entries`` must have room for ``rounds`` times ``n_entering``.
     scaling : {"unit_variance", "max_abs", "unit_norm", "none"}, default "unit_variance"
         The paper leaves it open. Columns of mean 0 leave the intercepts nearly alone, so that
         coordinate steps need a fraction of the sweeps.

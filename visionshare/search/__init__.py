@@ -17,7 +17,6 @@ from visionshare.search.exhaustive import Exhaustive
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_cost import PerCostSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
-from visionshare.search.products import PairProducts
 from visionshare.search.random_subset import RandomSubset
 from visionshare.search.sampled import Sampled, steps_of
 from visionshare.search.screened import Screened
@@ -44,7 +43,6 @@ __all__ = [
     "LargestDecrease",
     "LargestViolation",
     "Orthogonal",
-    "PairProducts",
     "PerCostSearch",
     "Pool",
     "RandomSubset",
@@ -66,7 +64,6 @@ SEARCHES: Registry[Search] = Registry(
     "search",
     {
         "exhaustive": Exhaustive,
-        "products": PairProducts,
         "random": RandomSubset,
         "sampled": Sampled,
         "screened": Screened,

@@ -41,8 +41,6 @@ def check_columns(recipe: Recipe, family: Any) -> None:
             f"learner.search: {search!r} takes a pool of the family 'stumps'; "
             f"{recipe.features.pool!r} is of the family {name!r}"
         )
-    if search == "products":
-        raise RecipeError("learner.search: 'products' is not for recipes; see ProductColumns")
     if search in _NEVER_STORED and recipe.store.where == "disk":
         raise RecipeError(f"store.where: the search {search!r} keeps no columns; leave it out")
 

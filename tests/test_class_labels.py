@@ -31,7 +31,6 @@ from visionshare.reports import Results
 
 SMALL = {
     "dense": {},
-    "forward_greedy": {"rounds": 6},
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 1.0, "rounds": 4},
     "mixed_norm": {"alpha": 1.0, "q": 2.0, "tol": 1e-2, "calibrate": False},

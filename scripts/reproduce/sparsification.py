@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
 from scripts.reproduce.drawn_weights import features_needed, sparsify
+from scripts.reproduce.forward_greedy import forward_greedy
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
@@ -32,7 +33,6 @@ from scripts.reproduce.results import (
 )
 from scripts.reproduce.sparsification_rates import described as described_rates
 from scripts.reproduce.sparsification_rates import low_norms, rates
-from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.datasets import load_dataset
 from visionshare.machine.resources import thread_limit
 
@@ -216,16 +216,15 @@ def greedy(loss: str) -> Callable[[Problem, int], Iterator[tuple[int, Point]]]:
 
 def greedy_path(problem: Problem, loss: str, eps: float) -> Iterator[tuple[int, Point]]:
     """Yield forward greedy selection with one ε."""
-    kind = ForwardGreedyRegressor if loss == "absolute" else ForwardGreedyClassifier
-    model = kind(problem.norm, loss=loss, eps=eps, rounds=ROUNDS, max_features=max(KEPT))
-    model.fit(problem.X, problem.y)
     scale = 1 / np.maximum(np.abs(problem.X).max(axis=0), 1e-9)
+    limits = {"rounds": ROUNDS, "max_features": max(KEPT)}
+    X = problem.X * scale
+    steps = list(forward_greedy(X, problem.y, problem.norm, loss=loss, eps=eps, **limits))
     for n in KEPT:
-        last = [r for r in model.rounds_[0] if len(r.candidates) <= n][-1]
-        entered = model.support_[: len(last.candidates)]
+        last = [step for step in steps if len(step.support) <= n][-1]
         w = np.zeros(len(problem.w))
-        w[entered] = last.coef[0] * scale[entered]
-        yield n, evaluated(problem, w, float(last.intercept[0]))
+        w[last.support] = last.weights * scale[last.support]
+        yield n, evaluated(problem, w, last.intercept)
 
 
 PROCEDURES = {

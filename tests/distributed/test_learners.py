@@ -7,8 +7,6 @@ import pytest
 from sklearn.base import clone
 
 from visionshare import (
-    ForwardGreedyClassifier,
-    ForwardGreedyRegressor,
     GreedyTL,
     GroupFeatureClassifier,
     GroupFeatureRegressor,
@@ -21,7 +19,6 @@ from visionshare.distributed import DistributedColumns, PartitionedColumns
 from visionshare.errors import InputError
 
 LEARNERS = {
-    "forward greedy": ForwardGreedyClassifier(rounds=4),
     "greedytl": GreedyTL(rounds=3),
     "greedytl auto": GreedyTL(rounds=2, alpha="auto"),
     "group features": GroupFeatureClassifier(alpha=1.0, max_features=4),
@@ -67,7 +64,6 @@ def test_a_learner_learns_in_partitions_what_it_learns_in_one_place(data, name):
 @pytest.mark.parametrize(
     "learner",
     [
-        ForwardGreedyRegressor(rounds=4),
         GroupFeatureRegressor(),
         StructuralBoostingRegressor(alpha=5.0),
     ],
@@ -112,7 +108,6 @@ def test_a_cluster_learns_the_bits_of_one_process(data):
         distributed.Client(cluster) as client,
     ):
         for learner in (
-            ForwardGreedyClassifier(rounds=1),
             GreedyTL(rounds=1),
             GroupFeatureClassifier(alpha=1.0, max_features=1, loss="multinomial"),
         ):

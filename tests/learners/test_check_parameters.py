@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from visionshare import (
-    ForwardGreedyRegressor,
     GroupFeatureClassifier,
     GroupFeatureRegressor,
     MixedNormClassifier,
@@ -31,7 +30,7 @@ def _refuses(learner, name):
         learner.fit(None, None)
 
 
-@pytest.mark.parametrize("kind", [*EVERY, ForwardGreedyRegressor, GroupFeatureRegressor])
+@pytest.mark.parametrize("kind", [*EVERY, GroupFeatureRegressor])
 def test_threads_and_seeds_are_checked(kind):
     for jobs in (0, "all", 1.5):
         _refuses(kind(n_jobs=jobs), "n_jobs")

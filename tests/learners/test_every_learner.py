@@ -28,7 +28,6 @@ from visionshare.solvers import Fista, Newton
 
 SMALL = {
     "dense": {},
-    "forward_greedy": {"rounds": 10},
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 2.0, "rounds": 6},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
@@ -56,7 +55,6 @@ EQUALS = [
     ("structural_boosting", {"penalty": "l1/l2"}, {"penalty": GroupNorm(2)}),
     ("structural_boosting", {"criterion": "bound"}, {"criterion": LargestDecrease()}),
     ("greedytl", {"search": "exhaustive"}, {"search": Exhaustive()}),
-    ("forward_greedy", {"loss": "logistic"}, {"loss": Logistic()}),
 ]
 
 

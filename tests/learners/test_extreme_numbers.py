@@ -13,7 +13,6 @@ from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
 from visionshare.learners import (
-    ForwardGreedyRegressor,
     GroupFeatureRegressor,
     ShareBoost,
     StructuralBoostingRegressor,
@@ -22,7 +21,6 @@ from visionshare.learners.registry import CLASSIFIERS, classifier_class
 
 SMALL = {
     "dense": {},
-    "forward_greedy": {"rounds": 4},
     "greedytl": {"rounds": 3},
     "grfl": {"alpha": 2.0, "rounds": 3},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
@@ -31,7 +29,6 @@ SMALL = {
     "structural_boosting": {"alpha": 4.0, "rounds": 3},
 }
 LEARNERS = {name: classifier_class(name)(**SMALL[name]) for name in CLASSIFIERS} | {
-    "forward_greedy_regressor": ForwardGreedyRegressor(bound=4.0, rounds=60),
     "grfl_regressor": GroupFeatureRegressor(alpha=1.0, rounds=3),
     "structural_boosting_regressor": StructuralBoostingRegressor(alpha=1.0, rounds=3),
 }

@@ -7,7 +7,6 @@ from visionshare.learners.fine_tuning import (
     bytes_per_image,
     fine_tune,
 )
-from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.mixed_norm import MixedNormClassifier
@@ -22,8 +21,6 @@ from visionshare.learners.structural_boosting import (
 __all__ = [
     "DenseClassifier",
     "FineTuning",
-    "ForwardGreedyClassifier",
-    "ForwardGreedyRegressor",
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 CLASSIFIERS = {
     "dense": "visionshare.learners.dense:DenseClassifier",
-    "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
     "greedytl": "visionshare.learners.greedytl:GreedyTL",
     "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",
     "mixed_norm": "visionshare.learners.mixed_norm:MixedNormClassifier",

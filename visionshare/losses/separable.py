@@ -100,7 +100,6 @@ class Logistic:
     """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
 
     curvature: ClassVar[float] = 0.25
-    lipschitz: ClassVar[float] = 1.0
     template: ClassVar[float] = 1.0
 
     def importance(self, z: np.ndarray) -> np.ndarray:
@@ -118,9 +117,6 @@ class Logistic:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         p = self.derivative(z)
         return p * (1 - p)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return _newton_prox(self, np.asarray(z, np.float64), step)
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,6 @@ class Insensitive:
 
     eps: float = 0.1
     curvature: ClassVar[float] = 0.5
-    lipschitz: ClassVar[float] = 1.0
     template: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -184,66 +179,6 @@ class Insensitive:
         return p * (1 - p) + q * (1 - q)
 
 
-def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Return the root of a − z + step·L'(a) for |L'| ≤ 1, by Newton steps inside a bracket."""
-    low = z - step
-    high = z + step
-    a = z - step * loss.derivative(z)
-    for _ in range(60):
-        slack = a - z + step * loss.derivative(a)
-        low = np.where(slack < 0, a, low)
-        high = np.where(slack < 0, high, a)
-        move = slack / (1 + step * loss.second_derivative(a))
-        moving = np.abs(move) > 4e-16 * (1 + np.abs(a))
-        if not moving.any():
-            break
-        newton = a - move
-        # Between far points Newton's steps may go to and fro for good: halve instead.
-        outside = moving & ((newton <= low) | (newton >= high))
-        a = np.where(outside, 0.5 * (low + high), newton)
-    return np.asarray(a)
-
-
-@dataclass(frozen=True)
-class Hinge:
-    """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed."""
-
-    curvature: ClassVar[float] = float("inf")
-    lipschitz: ClassVar[float] = 1.0
-
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.maximum(z, 0)
-
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return 1.0 * (z > 0)
-
-    def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.where(z == 0, np.inf, 0.0)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return np.where(z > step, z - step, np.minimum(z, 0))
-
-
-@dataclass(frozen=True)
-class Absolute:
-    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
-
-    curvature: ClassVar[float] = float("inf")
-    lipschitz: ClassVar[float] = 1.0
-
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.abs(z)
-
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.sign(z)
-
-    def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.where(z == 0, np.inf, 0.0)
-
-    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return np.sign(z) * np.maximum(np.abs(z) - step, 0)
-
-
 TASK_LOSSES: Registry[TaskLoss] = Registry(
     "loss",
     {
@@ -251,8 +186,6 @@ TASK_LOSSES: Registry[TaskLoss] = Registry(
         "squared_hinge": SquaredHinge,
         "logistic": Logistic,
         "exponential": Exponential,
-        "hinge": Hinge,
-        "absolute": Absolute,
         "insensitive": Insensitive,
     },
     ("value", "derivative"),

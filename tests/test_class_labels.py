@@ -34,7 +34,6 @@ SMALL = {
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 1.0, "rounds": 4},
     "mixed_norm": {"alpha": 1.0, "q": 2.0, "tol": 1e-2, "calibrate": False},
-    "one_against_rest": {"rounds": 2},
     "shareboost": {"rounds": 4},
     "structural_boosting": {"alpha": 8.0, "rounds": 2, "tol": 1e-2, "calibrate": False},
 }

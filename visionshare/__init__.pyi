@@ -35,7 +35,6 @@ from .learners.greedytl import GreedyTL as GreedyTL
 from .learners.group_features import GroupFeatureClassifier as GroupFeatureClassifier
 from .learners.group_features import GroupFeatureRegressor as GroupFeatureRegressor
 from .learners.mixed_norm import MixedNormClassifier as MixedNormClassifier
-from .learners.one_against_rest import OneAgainstRest as OneAgainstRest
 from .learners.shareboost import ShareBoost as ShareBoost
 from .learners.structural_boosting import (
     StructuralBoostingClassifier as StructuralBoostingClassifier,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from scripts.reproduce.one_against_rest import OneAgainstRest
 from scripts.reproduce.results import (
     arguments,
     commit,
@@ -33,7 +34,7 @@ from scripts.reproduce.results import (
     table,
     write_page,
 )  # fmt: skip
-from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
+from visionshare import PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.machine.resources import thread_limit
 
@@ -128,7 +129,7 @@ def learner(name: str, rounds: int, alpha: float) -> Any:
     """Return one of the two learners."""
     if name == SHARED:
         return ShareBoost(rounds, alpha=alpha)
-    return OneAgainstRest(rounds, ShareBoost(alpha=alpha))
+    return OneAgainstRest(rounds, alpha)
 
 
 def path(model: Any, train: Part, test: Part) -> list[tuple[int, float]]:

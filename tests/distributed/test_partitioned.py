@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
+from visionshare import DenseClassifier, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import survey_shards
 from visionshare.distributed import PartitionedColumns
@@ -94,8 +94,8 @@ def test_a_run_resumes_to_the_same_bits(digits, tmp_path):
 def test_what_needs_whole_columns_is_refused(digits):
     X, y = digits
     columns = PartitionedColumns.from_array(X, partitions=3)
-    with pytest.raises(InputError, match="OneAgainstRest"):
-        OneAgainstRest().fit(columns, y)
+    with pytest.raises(InputError, match="DenseClassifier"):
+        DenseClassifier().fit(columns, y)
     with pytest.raises(InputError, match="screened"):
         ShareBoost(search="screened").fit(columns, y)
     with pytest.raises(InputError, match="one place"):

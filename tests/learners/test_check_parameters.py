@@ -8,7 +8,6 @@ from visionshare import (
     GroupFeatureClassifier,
     GroupFeatureRegressor,
     MixedNormClassifier,
-    OneAgainstRest,
     ShareBoost,
     StructuralBoostingClassifier,
 )
@@ -38,7 +37,6 @@ def test_threads_and_seeds_are_checked(kind):
         for seed in (-1, "x", 0.5):
             _refuses(kind(random_state=seed), "random_state")
         kind(random_state=np.int64(3), n_jobs=-1).check_parameters()
-    OneAgainstRest(random_state=None).check_parameters()
 
 
 @pytest.mark.parametrize("kind", WEIGHED)

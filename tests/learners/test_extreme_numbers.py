@@ -24,7 +24,6 @@ SMALL = {
     "greedytl": {"rounds": 3},
     "grfl": {"alpha": 2.0, "rounds": 3},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
-    "one_against_rest": {"rounds": 2},
     "shareboost": {"rounds": 3},
     "structural_boosting": {"alpha": 4.0, "rounds": 3},
 }

@@ -9,7 +9,6 @@ from visionshare import (
     GaborBank,
     GreedyTL,
     GroupFeatureClassifier,
-    OneAgainstRest,
     Pixels,
     RandomFourier,
     ShareBoost,
@@ -143,8 +142,6 @@ def test_others_refuse_moving_draws():
     X, y = _vectors()
     with pytest.raises(InputError, match=r"^(steps|search): got"):
         GreedyTL(**MOVING).check_parameters()
-    with pytest.raises(InputError, match=r"^steps: got 4"):
-        OneAgainstRest(learner=ShareBoost(3, **MOVING)).check_parameters()
     with pytest.raises(InputError, match=r"^steps: got -1"):
         ShareBoost(search="sampled", search_options={"steps": -1}).check_parameters()
     family = Pixels().fit(X)

@@ -10,7 +10,6 @@ from visionshare.learners.fine_tuning import (
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.mixed_norm import MixedNormClassifier
-from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.regularization_path import regularization_path
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.structural_boosting import (
@@ -25,7 +24,6 @@ __all__ = [
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
     "MixedNormClassifier",
-    "OneAgainstRest",
     "Quantization",
     "ShareBoost",
     "StructuralBoostingClassifier",

@@ -20,8 +20,7 @@ class LearnerSection(Section):
     @property
     def search_name(self) -> str:
         """Name of the learner's search; learners without a choice look at all columns."""
-        template = getattr(self, "learner", None) or self
-        return str(getattr(template, "search", "exhaustive"))
+        return str(getattr(self, "search", "exhaustive"))
 
 
 def learner_kinds() -> list[str]:
@@ -34,17 +33,11 @@ def learner_kinds() -> list[str]:
 @cache
 def learner_section(kind: str) -> Any:
     """Return the section of a recipe that configures a learner."""
-    from visionshare.learners.base import Classifier
     from visionshare.learners.registry import classifier_class
 
-    nested: dict[type, Any] = {}
-    if kind != DEFAULT_LEARNER:
-        # A learner of many classifiers takes one of them as a template.
-        nested[Classifier] = learner_section(DEFAULT_LEARNER)
     return section_of(
         classifier_class(kind),
         leave_out=_OF_ARRAYS.get(kind, ()),
-        nested=nested,
         base=LearnerSection,
         kind=(str, kind),
     )

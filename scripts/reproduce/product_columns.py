@@ -15,7 +15,6 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
-from visionshare.machine.resources import thread_limit
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
@@ -245,12 +244,8 @@ class ProductColumns(Columns):
 
     def _products_of(self, ids: np.ndarray) -> np.ndarray:
         """Return unscaled products (n, m), float32; learn their scaling."""
-        from visionshare.generators.monomials.kernels import pair_products
-
         t, s = self._pairs(ids)
-        out = np.empty((len(ids), self.shape[0]), np.float32)
-        with thread_limit(self.n_jobs):
-            pair_products(self._values, t, s, out)
+        out = self._values[t] * self._values[s]
         fresh = np.flatnonzero(~self._known[ids])
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])

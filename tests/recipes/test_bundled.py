@@ -15,7 +15,6 @@ from visionshare.recipes import list_pipelines, load_recipe, train
 FEW = {
     "digits": ["learner.rounds=4"],
     "digits-early": ["learner.rounds=6", "early_exit.stages=2", "data.limit=600"],
-    "digits-forward-greedy": ["learner.rounds=10"],
     "digits-grfl": ["learner.rounds=4"],
     "digits-mixed-norm": ["learner.alpha=4", "learner.calibrate=false"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],

@@ -11,9 +11,16 @@ from sklearn.linear_model import LogisticRegression
 
 from visionshare import CompactClassifier, Pixels, load
 from visionshare.classifier import learn_unknown_rule
-from visionshare.classifier.unknown import appearance, checked_unknown_label, looks, view_matrix
+from visionshare.classifier.unknown import (
+    appearance,
+    checked_unknown_label,
+    looks,
+    looks_of_windows,
+    view_matrix,
+)
 from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.generators.windows import cut_windows
 
 
 def pictures(n, seed, classes=3):
@@ -200,9 +207,20 @@ def test_the_view_is_the_cosine_transform_of_means():
     assert_allclose(view_matrix(5)[0].sum(), 6 / np.sqrt(6))
 
 
+@pytest.mark.parametrize("color", [False, True])
+def test_windows_of_a_picture_look_as_they_do_alone(color):
+    picture = np.random.default_rng(0).integers(0, 256, (31, 26, 3), np.uint8)
+    picture = picture if color else picture[..., 0]
+    shape = (11, 9, *picture.shape[2:])
+    ys, xs = np.array([0, 3, 20]), np.array([1, 17])
+    alone = looks(cut_windows(picture, ys, xs, shape))
+    for found, expected in zip(looks_of_windows(picture, ys, xs, shape), alone, strict=True):
+        assert_allclose(found, expected, atol=1e-9)
+
+
 def test_energy_is_the_logarithm_of_the_sum_of_exponentials():
     scores = np.random.default_rng(1).normal(0, 5, (7, 3)).astype(np.float32)
-    seen = appearance(np.zeros((7, 12, 12), np.uint8), scores, 2.0)
+    seen = appearance(looks(np.zeros((7, 12, 12), np.uint8)), scores, 2.0)
     assert_allclose(seen[:, 0], logsumexp(scores / 2.0, axis=1), rtol=1e-6)
 
 

@@ -56,6 +56,10 @@ def test_windows_of_a_larger_image_are_images(label):
     windows = np.array([[image[y : y + 8, x : x + 8] for x in xs] for y in ys])
     expected = family.transform(windows.reshape(6, 8, 8)).T.reshape(3, 3, 2)
     np.testing.assert_allclose(family.transform_windows(image, ys, xs), expected, 1e-5, 1e-5)
+    weights = np.random.default_rng(1).normal(size=(2, family.n_features_)).astype(np.float32)
+    sums = np.tensordot(weights, expected, 1).reshape(2, -1).T
+    found = family.window_sums(image, ys, xs, weights)
+    np.testing.assert_allclose(found, sums, 1e-4, 1e-4 * np.abs(sums).max())
 
 
 @pytest.mark.parametrize("label", EXAMPLES)

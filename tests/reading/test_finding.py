@@ -14,6 +14,7 @@ from visionshare import PatchTemplates, ShareBoost
 from visionshare.classifier import learn_unknown_rule
 from visionshare.cli.application import app
 from visionshare.columns import ArrayColumns
+from visionshare.datasets import Preprocessing
 from visionshare.errors import InputError
 from visionshare.reading.finding import find, overlap
 
@@ -59,6 +60,15 @@ def test_things_are_found_at_their_place_and_size(model, picture, size):
         ours = np.array(by_label[label].box, float)
         assert overlap(ours, size * np.array([box], float))[0] > 0.5
     assert found[0].score >= found[1].score
+
+
+def test_windows_are_seen_in_the_picture_or_cut_out(model, picture):
+    # Nothing of these steps changes a window, but each one passes them.
+    whole = Preprocessing("light_on_dark", arithmetic="whole")
+    cut = find(replace(model, preprocessing=whole), picture)
+    shared = find(model, picture)
+    assert [one.box for one in shared] == [one.box for one in cut]
+    assert_allclose([one.score for one in shared], [one.score for one in cut], rtol=1e-3)
 
 
 def test_nothing_is_found_on_a_wall_or_in_a_picture_that_is_too_small(model, picture):

@@ -326,7 +326,7 @@ class CompactClassifier:
         """The weights and, below them, the directions of a rule for unknown pictures."""
         if self.unknown is None or self.unknown.directions is None:
             return self.weights
-        return np.concatenate([self.weights, self.unknown.directions])
+        return _read_only(np.concatenate([self.weights, self.unknown.directions]))
 
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image; see :meth:`decision_function` for what is accepted.

@@ -22,7 +22,7 @@ from visionshare.scores import softmax
 
 __all__ = [
     "FAINT", "LARGEST", "LEVELS", "UnknownRule", "appearance", "check_rate",
-    "checked_unknown_label", "few_measures", "looks", "measures", "view_matrix",
+    "checked_unknown_label", "few_measures", "looks", "looks_of_windows", "measures", "view_matrix",
 ]  # fmt: skip
 
 # Coefficients of the view are SIDE × SIDE.
@@ -38,6 +38,8 @@ LARGEST = 3.0
 _BATCH = 1024
 # Small values of contrast are told apart on a scale of logarithms.
 FAINT = 0.01
+# The view of images, and their contrast and slopes.
+Look = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +119,16 @@ class UnknownRule:
 
         The sums are scores, and beside them those of the directions, (n, k + d).
         """
+        starts = range(0, max(1, len(images)), _BATCH)
+        parts = [slice(i, i + _BATCH) for i in starts]
+        return np.concatenate(
+            [self.seen(looks(images[part]), sums[part], temperature) for part in parts]
+        )
+
+    def seen(self, look: Look, sums: np.ndarray, temperature: float) -> np.ndarray:
+        """Return the shares (n,) of images that look like this."""
         best = np.argmax(sums[:, : len(self.means)], axis=1)
-        shares = np.empty(len(images))
-        for i in range(0, len(images), _BATCH):
-            part = slice(i, i + _BATCH)
-            measured = measures(images[part], sums[part], temperature, self)
-            shares[part] = self.shares(measured, best[part])
-        return shares
+        return self.shares(measures(look, sums, temperature, self), best)
 
     def shares(self, measured: np.ndarray, best: np.ndarray) -> np.ndarray:
         """Return the shares (n,) of images that are measured, and of these classes."""
@@ -217,7 +222,7 @@ def view_matrix(side: int, n: int = _SIDE) -> np.ndarray:
     return np.asarray(cosines @ cells)
 
 
-def looks(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def looks(images: np.ndarray) -> Look:
     """Return the view (n, 36) of images, and their contrast and mean slopes (n, 3)."""
     gray = images.reshape(*images.shape[:3], -1).mean(axis=3) / 255
     rows, columns = gray.shape[1:]
@@ -227,7 +232,36 @@ def looks(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return view.reshape(len(gray), -1), np.stack([gray.std(axis=axes), *slopes], axis=1)
 
 
-def appearance(images: np.ndarray, scores: np.ndarray, temperature: float) -> np.ndarray:
+def looks_of_windows(
+    image: np.ndarray, ys: np.ndarray, xs: np.ndarray, shape: tuple[int, ...]
+) -> Look:
+    """Return the :func:`looks` of windows of an image that begin at rows ys and columns xs."""
+    rows, columns = shape[:2]
+    gray = image.reshape(*image.shape[:2], -1).mean(axis=2) / 255
+    # 1) The view: rows of cells at each ys for all columns of the image, then columns of cells.
+    strips = np.lib.stride_tricks.sliding_window_view(gray, rows, axis=0)[ys]
+    strips = strips @ view_matrix(rows).T
+    windows = np.lib.stride_tricks.sliding_window_view(strips, columns, axis=1)[:, xs]
+    view = windows @ view_matrix(columns).T
+    # 2) Contrast and slopes: differences of sums from the corner of the image.
+    n = rows * columns
+    mean = _window_sums(gray, ys, xs, rows, columns) / n
+    square = _window_sums(gray**2, ys, xs, rows, columns) / n
+    down = _window_sums(np.abs(np.diff(gray, axis=0)), ys, xs, rows - 1, columns) / n
+    across = _window_sums(np.abs(np.diff(gray, axis=1)), ys, xs, rows, columns - 1) / n
+    contrast = np.sqrt(np.maximum(square - mean**2, 0))
+    return view.reshape(len(contrast), -1), np.stack([contrast, down, across], axis=1)
+
+
+def _window_sums(
+    values: np.ndarray, ys: np.ndarray, xs: np.ndarray, rows: int, columns: int
+) -> np.ndarray:
+    total = np.pad(values, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+    down = total[ys + rows] - total[ys]
+    return np.asarray((down[:, xs + columns] - down[:, xs]).ravel())
+
+
+def appearance(look: Look, scores: np.ndarray, temperature: float) -> np.ndarray:
     """Return how sure scores are and how images look, (n, 46).
 
     Four numbers of the scores, the view, the logarithms of contrast and slopes, and these.
@@ -237,7 +271,7 @@ def appearance(images: np.ndarray, scores: np.ndarray, temperature: float) -> np
     largest = softmax(scores, temperature).max(axis=1)
     # The logarithm of the sum of exponentials: the largest has the largest score.
     sure = [two[:, 1] - np.log(largest), largest, two[:, 1], two[:, 0]]
-    view, contrast = looks(images)
+    view, contrast = look
     return np.column_stack([*sure, view, np.log(contrast + FAINT), contrast])
 
 
@@ -246,9 +280,7 @@ def few_measures() -> list[int]:
     return [*range(_SCORES), *range(_SEEN - _CONTRASTS, _SEEN)]
 
 
-def measures(
-    images: np.ndarray, sums: np.ndarray, temperature: float, rule: UnknownRule
-) -> np.ndarray:
+def measures(look: Look, sums: np.ndarray, temperature: float, rule: UnknownRule) -> np.ndarray:
     """Return what the sums of a rule weigh, (n, 101) or (n, 102).
 
     The standardized appearance within bounds, its squares, the distance to the class, what is
@@ -257,7 +289,7 @@ def measures(
     """
     scores = sums[:, : len(rule.means)]
     best = np.argmax(scores, axis=1)
-    seen = appearance(images, scores, temperature)
+    seen = appearance(look, scores, temperature)
     standard = (seen - rule.center) / rule.scale
     bounded = np.clip(standard, -LARGEST, LARGEST)
     away = (seen[:, :_SEEN] - rule.means[best]) @ rule.whitening.T.astype(np.float64)

@@ -10,10 +10,12 @@ import numpy as np
 
 from visionshare.classifier.unknown import (
     LEVELS,
+    Look,
     UnknownRule,
     appearance,
     check_rate,
     checked_unknown_label,
+    looks,
     measures,
 )
 from visionshare.datasets.augmentation.strangers import pieces, strangers, turned
@@ -137,7 +139,7 @@ def learn_unknown_rule(
     judging = [_seen(plain, some, n_jobs) for some in fresh]
     # 3) What pictures of each class look like, and how they vary.
     temperature = classifier.temperature
-    seen = appearance(known, learning[0].sums, temperature)
+    seen = appearance(learning[0].look, learning[0].sums, temperature)
     rule = _appearances(seen, labels, len(classifier.classes), label, float(reject))
     directions = _directions(learning, labels, len(classifier.classes))
     if directions is not None:
@@ -145,7 +147,7 @@ def learn_unknown_rule(
         rule = replace(rule, directions=directions, feature_means=means.astype(np.float32))
     # 4) Rules of two or three sums: with the distance alone, in some of them, or nowhere.
     tables, (measured,), judged = (
-        [measures(one.images, one.beside(directions), temperature, rule) for one in some]
+        [measures(one.look, one.beside(directions), temperature, rule) for one in some]
         for some in (learning, [held], judging)
     )
     n = 2 * len(rule.center)
@@ -171,9 +173,9 @@ def learn_unknown_rule(
 
 
 class _Seen(NamedTuple):
-    """Pictures, their scores, and their features where there is to be a distance."""
+    """How pictures look, their scores, and their features where there is to be a distance."""
 
-    images: np.ndarray
+    look: Look
     sums: np.ndarray
     values: np.ndarray | None
 
@@ -187,9 +189,9 @@ class _Seen(NamedTuple):
 def _seen(classifier: CompactClassifier, images: np.ndarray, n_jobs: int) -> _Seen:
     # Networks of whole numbers stay so.
     if classifier.n_features > _MOST_FEATURES or classifier.family.in_whole_numbers:
-        return _Seen(images, classifier.decision_function(images, n_jobs), None)
+        return _Seen(looks(images), classifier.decision_function(images, n_jobs), None)
     values = classifier.family.transform(images, None, n_jobs)
-    return _Seen(images, values @ classifier.weights.T + classifier.intercept, values)
+    return _Seen(looks(images), values @ classifier.weights.T + classifier.intercept, values)
 
 
 def _directions(parts: list[_Seen], labels: np.ndarray, k: int) -> np.ndarray | None:

@@ -26,7 +26,7 @@ from visionshare.datasets.training_values import BYTE, OVERSHOT, TrainingValues
 from visionshare.errors import InputError
 
 # What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
-_UNCHANGED = (Preprocessing(), Preprocessing("light_on_dark"))
+UNCHANGED = (Preprocessing(), Preprocessing("light_on_dark"))
 
 
 # Of 16 bits it makes bytes: 65535 becomes 255.
@@ -95,7 +95,7 @@ class Intake:
         """Whether bytes of the right shape are rasters."""
         if self.values.arrays == "numbers":
             return self.values.kind == "bytes"
-        unprepared = self.values.arrays == "rasters" or self.preprocessing in _UNCHANGED
+        unprepared = self.values.arrays == "rasters" or self.preprocessing in UNCHANGED
         return unprepared and self.values.range == BYTE
 
     def _fitting(self, listed: Sequence[Any]) -> np.ndarray | None:

@@ -25,6 +25,7 @@ from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
 from visionshare.generators.layer_summary import LayerSummary, n_floats
 from visionshare.generators.parameters import Parameters
+from visionshare.generators.windows import Windows
 from visionshare.machine.resources import product
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ __all__ = [
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
-# Images whose windows are cut out and transformed together.
-_WINDOWS_AT_ONCE = 4096
 
 
-class FeatureFamily(Parameters, Costs):
+class FeatureFamily(Parameters, Costs, Windows):
     """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
     A new family writes ``fit``, ``transform`` (or ``transform_columns``), ``macs``, ``describe``,
@@ -299,41 +298,6 @@ class FeatureFamily(Parameters, Costs):
     def n_parameters(self) -> int:
         """Number of learned numbers: of all layers."""
         return sum(layer.parameters for layer in self.layer_summaries())
-
-    @property
-    def shares_windows(self) -> bool:
-        """Whether overlapping windows of a larger image share the family's work."""
-        return False
-
-    def transform_windows(
-        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return the features of the windows that begin at rows ``ys`` and columns ``xs``.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width) or (height, width, C)
-        ys, xs : ndarray of int
-            Evenly spaced, ascending.
-        n_jobs : int, default 1
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n_features_, len(ys), len(xs)), float32
-        """
-        height, width = self.image_shape_[:2]
-        views = np.lib.stride_tricks.sliding_window_view(image, (height, width), axis=(0, 1))
-        if image.ndim == 3:
-            views = np.moveaxis(views, 2, -1)
-        y, x = (axis.ravel() for axis in np.meshgrid(ys, xs, indexing="ij"))
-        out = np.empty((self.n_features_, len(y)), np.float32)
-        for start in range(0, len(y), _WINDOWS_AT_ONCE):
-            batch = slice(start, start + _WINDOWS_AT_ONCE)
-            windows = np.ascontiguousarray(views[y[batch], x[batch]])
-            windows = windows.reshape(len(windows), *self.image_shape_)
-            out[:, batch] = self.transform(windows, None, n_jobs).T
-        return out.reshape(-1, len(ys), len(xs))
 
     @property
     def is_continuous(self) -> bool:

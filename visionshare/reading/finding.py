@@ -9,14 +9,16 @@ import cv2
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.classifier.unknown import looks_of_windows
 from visionshare.datasets.augmentation.windows import prepared
-from visionshare.datasets.intake import as_rasters
+from visionshare.datasets.intake import UNCHANGED, as_rasters
 from visionshare.errors import InputError
+from visionshare.generators.windows import cut_windows
 
 __all__ = ["Found", "find", "overlap"]
 
 # Windows that are classified at once, at most.
-_BATCH = 2048
+_BATCH = 8192
 _MOST_WINDOWS = 4_000_000
 
 
@@ -117,15 +119,20 @@ def find(
             break
         way = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
         level = cv2.resize(picture, (columns, rows), interpolation=way)
-        corners = _corners((rows, columns), size, step)
-        n_windows += len(corners)
+        ys, xs = (
+            _begins(length, side, step) for length, side in zip(level.shape, size, strict=False)
+        )
+        n_windows += len(ys) * len(xs)
         if n_windows > _MOST_WINDOWS:
             accepted = "larger windows (smallest), larger steps, or a smaller picture"
             raise InputError("picture", f"more than {_MOST_WINDOWS} windows", accepted)
-        best, sure = _classified(classifier, level, corners, n_jobs)
+        at_once = max(1, _BATCH // len(xs))
+        parts = [ys[i : i + at_once] for i in range(0, len(ys), at_once)]
+        classified = [_classified(classifier, level, part, xs, n_jobs) for part in parts]
+        best, sure = map(np.concatenate, zip(*classified, strict=True))
         likely = sure >= least
-        ends = corners + np.array(size)
-        boxes.append((np.hstack([corners, ends]) / factor)[likely])
+        corners = np.stack(np.meshgrid(ys, xs, indexing="ij"), axis=-1).reshape(-1, 2)
+        boxes.append((np.hstack([corners, corners + np.array(size)]) / factor)[likely])
         numbers.append(best[likely])
         scores.append(sure[likely])
         factor /= scale
@@ -150,36 +157,35 @@ def overlap(box: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.asarray(common / np.maximum(areas - common, 1e-12))
 
 
-def _corners(shape: tuple[int, int], size: tuple[int, int], step: float) -> np.ndarray:
-    """Return the first row and column of each window, (n, 2); the last ones end at the edges."""
-    axes = []
-    for length, side in zip(shape, size, strict=True):
-        n = int(np.ceil((length - side) / max(1.0, step * side))) + 1
-        axes.append(np.unique(np.rint(np.linspace(0, length - side, n)).astype(int)))
-    grid = np.meshgrid(*axes, indexing="ij")
-    return np.stack([axis.ravel() for axis in grid], axis=1)
+def _begins(length: int, side: int, step: float) -> np.ndarray:
+    """Return where windows of a side begin, along an axis; the last ones end at the edge."""
+    n = int(np.ceil((length - side) / max(1.0, step * side))) + 1
+    return np.unique(np.rint(np.linspace(0, length - side, n)).astype(int))
 
 
 def _classified(
-    classifier: CompactClassifier, level: np.ndarray, corners: np.ndarray, n_jobs: int
+    classifier: CompactClassifier, level: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the likeliest class of each window and its score, 0 for refused ones."""
     rule = classifier.unknown
-    rows, columns = classifier.image_shape[:2]
-    best = np.empty(len(corners), np.int64)
-    sure = np.empty(len(corners))
-    for begin in range(0, len(corners), _BATCH):
-        part = slice(begin, begin + _BATCH)
-        cut = [level[y : y + rows, x : x + columns] for y, x in corners[part].tolist()]
-        windows = np.stack(cut).reshape(-1, *classifier.image_shape)
-        images = as_rasters(prepared(windows, classifier.preprocessing))
-        scores, known = classifier.judged(images, n_jobs)
-        probabilities = classifier.probabilities(scores)
-        best[part] = probabilities.argmax(axis=1)
-        assert rule is not None
-        assert known is not None
-        sure[part] = np.where(known < rule.reject, 0, probabilities.max(axis=1) * known)
-    return best, sure
+    assert rule is not None
+    shape = classifier.image_shape
+    strip = level[ys[0] : ys[-1] + shape[0]]
+    ys = ys - ys[0]
+    if classifier.preprocessing in UNCHANGED:
+        sums = classifier.family.window_sums(strip, ys, xs, classifier.sum_weights, n_jobs)
+        scores = sums[:, : len(classifier.classes)]
+        scores += classifier.intercept
+        look = looks_of_windows(strip, ys, xs, shape)
+        known = rule.seen(look, sums, classifier.temperature)
+    else:
+        images = prepared(cut_windows(strip, ys, xs, shape), classifier.preprocessing)
+        scores, shares = classifier.judged(as_rasters(images), n_jobs)
+        assert shares is not None
+        known = shares
+    probabilities = classifier.probabilities(scores)
+    sure = np.where(known < rule.reject, 0, probabilities.max(axis=1) * known)
+    return probabilities.argmax(axis=1), sure
 
 
 def _surest(boxes: np.ndarray, scores: np.ndarray, apart: float) -> list[int]:

@@ -198,6 +198,18 @@ class Network(FeatureFamily):
         raster = check_images(images, self.image_shape_)
         return self._scorer(weights).values(raster, n_jobs)
 
+    def window_sums(
+        self,
+        image: np.ndarray,
+        ys: np.ndarray,
+        xs: np.ndarray,
+        weights: np.ndarray,
+        n_jobs: int = 1,
+    ) -> np.ndarray:
+        """Return the weighted sums of windows, which share first layers where this saves work."""
+        raster = check_images(image[None])[0]
+        return self._scorer(weights).values_of_windows(raster, ys, xs, n_jobs)
+
     def _scorer(self, weights: np.ndarray) -> Forward:
         """Return the layers and one more that sums; kept for the weights of the last call."""
         known = vars(self).get("_scores")

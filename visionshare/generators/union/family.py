@@ -225,6 +225,19 @@ class UnionOfFamilies(FeatureFamily):
             self._shared = known
         return known[1]
 
+    def window_sums(
+        self,
+        image: np.ndarray,
+        ys: np.ndarray,
+        xs: np.ndarray,
+        weights: np.ndarray,
+        n_jobs: int = 1,
+    ) -> np.ndarray:
+        """Return the weighted sums of windows: the parts' sums."""
+        parts = zip(self.parts_, self._shared_out(weights), strict=True)
+        sums = [part.window_sums(image, ys, xs, own, n_jobs) for part, own in parts]
+        return np.asarray(np.sum(sums, axis=0))
+
     def contributions(
         self,
         image: np.ndarray,

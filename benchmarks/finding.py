@@ -88,7 +88,7 @@ def average_precision(scores: np.ndarray, right: np.ndarray, n: int) -> float:
     return float(best[hits].sum() / n)
 
 
-def measured(model: CompactClassifier, digits: ImageSet, made: list[Scene]) -> dict[str, Any]:
+def measured(model: CompactClassifier, made: list[Scene], least: float) -> dict[str, Any]:
     """Return average precision, what is found by size, and times."""
     find(model, made[0].picture, smallest=_SMALLEST)
     seconds = []
@@ -96,7 +96,7 @@ def measured(model: CompactClassifier, digits: ImageSet, made: list[Scene]) -> d
     shown: list[int | None] = []
     for scene in made:
         begun = time.process_time()
-        found = find(model, scene.picture, smallest=_SMALLEST)
+        found = find(model, scene.picture, smallest=_SMALLEST, least=least)
         seconds.append(time.process_time() - begun)
         scores += [one.score for one in found]
         shown += right_boxes(found, scene)
@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--time", type=float, default=60, help="seconds that the classifier learns")
     parser.add_argument("--n", type=int, default=24, help="photographs")
+    parser.add_argument("--least", type=float, default=0.1, help="score of a box at least")
     parser.add_argument("--no-background", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -141,7 +142,8 @@ def main() -> None:
     flowers = given.data / "flowers" / "flowers128.tar"
     photographs = load_images(flowers, "train", size=(128, 128), mode="gray").images
     digits = test.subset(np.arange(1, len(test), 2))
-    figures = measured(replace(model, unknown=rule), digits, scenes(digits, photographs, given.n))
+    made = scenes(digits, photographs, given.n)
+    figures = measured(replace(model, unknown=rule), made, given.least)
     text = json.dumps(figures, indent=1) + "\n"
     sys.stdout.write(text)
     if given.json is not None:

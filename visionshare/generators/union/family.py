@@ -222,7 +222,9 @@ class UnionOfFamilies(FeatureFamily):
                     for run, ids in zip(runs, self._ids, strict=True)
                 ],
             )
-            self._shared = known
+            # What can be written to may change.
+            if not weights.flags.writeable:
+                self._shared = known
         return known[1]
 
     def window_sums(

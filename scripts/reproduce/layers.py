@@ -96,7 +96,7 @@ def recipes(options: Any) -> str:
     for pipeline, found in runs_of(options.runs, PIPELINES).items():
         runs = list(found.values())
         errors = [100 * r["test_error_rate"] for r in runs]
-        seconds = [sum(r["seconds"].values()) for r in runs]
+        seconds = [sum(r["processor_seconds"].values()) for r in runs]
         rows.append(
             [
                 f"`{pipeline}`", f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})",
@@ -105,7 +105,7 @@ def recipes(options: Any) -> str:
             ]
         )  # fmt: skip
     header = ["pipeline", "test error, %", "multiply-accumulates", "parameters"]
-    return table([*header, "bytes of float32", "seconds of training"], rows)
+    return table([*header, "bytes of float32", "processor seconds of training"], rows)
 
 
 def steps(options: Any) -> str:

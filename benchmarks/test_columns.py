@@ -10,9 +10,9 @@ from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring import Paired
-from scripts.reproduce.product_columns import ProductColumns
 from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns, SparseColumns
+from visionshare.generators.monomials import ProductColumns
 from visionshare.machine.resources import resolve_jobs
 
 N_IMAGES = 256

@@ -21,7 +21,7 @@ from visionshare.datasets import Augmentation, augmented_copies
 from visionshare.datasets.folders import read_image
 from visionshare.generators import family_names
 from visionshare.generators.stumps import StumpColumns
-from visionshare.learners import FineTuning, GroupFeatureRegressor, fine_tune
+from visionshare.learners import FineTuning, ForwardGreedyRegressor, fine_tune
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.store import create_store, open_store
 
@@ -83,7 +83,7 @@ def _stumps(_):
 def _regressor(_):
     images, y = _images()
     X = images.reshape(120, -1) / 255
-    return [GroupFeatureRegressor(rounds=3, n_jobs=2).fit(X, y).predict(X)]
+    return [ForwardGreedyRegressor(rounds=3, n_jobs=2).fit(X, y).predict(X)]
 
 
 def _fine_tuned(_):

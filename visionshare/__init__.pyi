@@ -31,10 +31,14 @@ from .learners.dense import DenseClassifier as DenseClassifier
 from .learners.fine_tuning import FineTuning as FineTuning
 from .learners.fine_tuning import Quantization as Quantization
 from .learners.fine_tuning import fine_tune as fine_tune
+from .learners.forward_greedy import ForwardGreedyClassifier as ForwardGreedyClassifier
+from .learners.forward_greedy import ForwardGreedyRegressor as ForwardGreedyRegressor
 from .learners.greedytl import GreedyTL as GreedyTL
 from .learners.group_features import GroupFeatureClassifier as GroupFeatureClassifier
 from .learners.group_features import GroupFeatureRegressor as GroupFeatureRegressor
+from .learners.jointboost import JointBoost as JointBoost
 from .learners.mixed_norm import MixedNormClassifier as MixedNormClassifier
+from .learners.one_against_rest import OneAgainstRest as OneAgainstRest
 from .learners.shareboost import ShareBoost as ShareBoost
 from .learners.structural_boosting import (
     StructuralBoostingClassifier as StructuralBoostingClassifier,

@@ -191,7 +191,7 @@ FAULTS = (
     Mutation(
         "health waits in the queue", "service/application.py",
         "        if method == \"GET\":\n",
-        "        if worker.is_full:\n            return _refused(busy(), True)\n"
+        "        if worker.is_full:\n            return _refused(path, busy(), True)\n"
         "        if method == \"GET\":\n",
         f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
     ),

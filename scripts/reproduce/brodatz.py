@@ -224,11 +224,10 @@ def selected(data: Task, alpha: float, seed: int = 0, most: int = max(COUNTS)) -
 
 def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     """Evaluate the same filters and solve the problem of all of them at once, as the paper did."""
-    from scripts.reproduce.admm import Admm
     from visionshare.learners.task_targets import class_targets
     from visionshare.losses import make_task_loss
     from visionshare.penalties import GroupNorm
-    from visionshare.solvers import TaskProblem
+    from visionshare.solvers import Admm, TaskProblem
 
     family = GaborBank(n_filters=POOL, random_state=seed + 1000, **bank).fit(data.train)
     columns, before = _evaluated(family, data)

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from scripts.reproduce.jointboost import JointBoost
 from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
-from visionshare import MixedNormClassifier, Products, ShareBoost, Stumps
+from visionshare import JointBoost, MixedNormClassifier, Products, ShareBoost, Stumps
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.generators.stumps import StumpColumns
 from visionshare.learners import regularization_path
@@ -177,7 +176,7 @@ def mixed_norm(
     return curve(plain), curve(refitted)
 
 
-def jointboost(made: tuple[Any, Any], train: Any, test: Any, stumps: int) -> Curve:
+def jointboost(made: tuple[Any, Columns], train: Any, test: Any, stumps: int) -> Curve:
     """Return the curve of one run, which ends with so many different stumps or a little more."""
     family, columns = made
     # Its kernels are compiled before its seconds count, as those of the others were.

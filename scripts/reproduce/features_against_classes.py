@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from scripts.reproduce.one_against_rest import OneAgainstRest
 from scripts.reproduce.results import (
     arguments,
     commit,
@@ -34,7 +33,7 @@ from scripts.reproduce.results import (
     table,
     write_page,
 )  # fmt: skip
-from visionshare import PatchTemplates, ShareBoost
+from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.machine.resources import thread_limit
 
@@ -129,7 +128,7 @@ def learner(name: str, rounds: int, alpha: float) -> Any:
     """Return one of the two learners."""
     if name == SHARED:
         return ShareBoost(rounds, alpha=alpha)
-    return OneAgainstRest(rounds, alpha)
+    return OneAgainstRest(rounds, ShareBoost(alpha=alpha))
 
 
 def path(model: Any, train: Part, test: Part) -> list[tuple[int, float]]:

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.linear_model import LassoCV
 
-from scripts.reproduce.product_columns import PairProducts, ProductColumns
 from scripts.reproduce.results import (
     arguments,
     commit,
@@ -36,6 +35,7 @@ from scripts.reproduce.results import (
 from scripts.reproduce.uci import load
 from visionshare import Pixels, StructuralBoostingRegressor
 from visionshare.columns import ArrayColumns
+from visionshare.generators.monomials import ProductColumns
 from visionshare.machine.resources import thread_limit
 from visionshare.penalties import GroupNorm
 
@@ -145,7 +145,7 @@ def sequential(
         solver="adaboost" if penalty == "l1" else "gradboost",
         eps=EPS,
         rounds=rounds,
-        search=PairProducts(),
+        search="products",
         scaling="none",
     ).fit(columns, data.y)
     seconds = time.perf_counter() - begun
@@ -212,7 +212,7 @@ def boosted(data: Split, choice: tuple[float, float]) -> Outcome:
         scaling="none",
         rounds=MOST_ROUNDS,
         n_entering=ENTERING,
-        search=PairProducts(),
+        search="products",
         solver="newton",
         refit_tol=1e-3,
         max_iter=300,

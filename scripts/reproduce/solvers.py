@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.admm import Admm
 from scripts.reproduce.results import (
     arguments,
     commit,
@@ -35,6 +34,7 @@ from visionshare.losses import make_task_loss
 from visionshare.machine.resources import thread_limit
 from visionshare.penalties import GroupNorm
 from visionshare.solvers import Fista, Solver, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.admm import Admm
 from visionshare.solvers.newton import Newton
 
 NEAR = 1e-4

@@ -20,8 +20,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
-from scripts.reproduce.drawn_weights import features_needed, sparsify
-from scripts.reproduce.forward_greedy import forward_greedy
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
@@ -33,7 +31,9 @@ from scripts.reproduce.results import (
 )
 from scripts.reproduce.sparsification_rates import described as described_rates
 from scripts.reproduce.sparsification_rates import low_norms, rates
+from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.datasets import load_dataset
+from visionshare.learners.sparsification import features_needed, sparsify
 from visionshare.machine.resources import thread_limit
 
 KEPT = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -216,15 +216,16 @@ def greedy(loss: str) -> Callable[[Problem, int], Iterator[tuple[int, Point]]]:
 
 def greedy_path(problem: Problem, loss: str, eps: float) -> Iterator[tuple[int, Point]]:
     """Yield forward greedy selection with one ε."""
+    kind = ForwardGreedyRegressor if loss == "absolute" else ForwardGreedyClassifier
+    model = kind(problem.norm, loss=loss, eps=eps, rounds=ROUNDS, max_features=max(KEPT))
+    model.fit(problem.X, problem.y)
     scale = 1 / np.maximum(np.abs(problem.X).max(axis=0), 1e-9)
-    limits = {"rounds": ROUNDS, "max_features": max(KEPT)}
-    X = problem.X * scale
-    steps = list(forward_greedy(X, problem.y, problem.norm, loss=loss, eps=eps, **limits))
     for n in KEPT:
-        last = [step for step in steps if len(step.support) <= n][-1]
+        last = [r for r in model.rounds_[0] if len(r.candidates) <= n][-1]
+        entered = model.support_[: len(last.candidates)]
         w = np.zeros(len(problem.w))
-        w[last.support] = last.weights * scale[last.support]
-        yield n, evaluated(problem, w, last.intercept)
+        w[entered] = last.coef[0] * scale[entered]
+        yield n, evaluated(problem, w, float(last.intercept[0]))
 
 
 PROCEDURES = {

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from visionshare import (
+    ForwardGreedyClassifier,
+    ForwardGreedyRegressor,
     GroupFeatureClassifier,
-    GroupFeatureRegressor,
     ShareBoost,
     StructuralBoostingClassifier,
 )
@@ -74,6 +75,7 @@ def test_the_matrix_that_is_given_stays_what_it_is():
         pytest.param(
             StructuralBoostingClassifier(alpha=1.0, rounds=8), marks=pytest.mark.exhaustive
         ),
+        ForwardGreedyClassifier(4.0, rounds=20),
         ShareBoost(6),
         ShareBoost(6, criterion="orthogonal", search="screened", search_options={"keep": 8}),
     ],
@@ -116,7 +118,7 @@ def test_a_wide_matrix_of_few_entries_is_never_written_out():
     )
     marks = np.repeat([1.0, 0.0], 200)
     X = sparse.hstack([X, sparse.csr_array(marks[:, None])], format="csr")
-    model = GroupFeatureRegressor(rounds=2).fit(X, marks)
+    model = ForwardGreedyRegressor(3.0, rounds=5).fit(X, marks)
     assert model.support_[0] == 200_000
 
 

@@ -133,7 +133,7 @@ def test_a_recipe_on_a_cluster_learns_what_its_partitions_do(client, tmp_path):
 
 def test_a_learner_that_takes_no_partitions_is_refused_before_work(client, tmp_path):
     with pytest.raises(RecipeError, match="takes no columns in partitions"):
-        train(load_recipe("digits", ['learner={kind="dense"}']), tmp_path / "run", client=client)
+        train(load_recipe("digits-jointboost"), tmp_path / "run", client=client)
     screened = load_recipe("digits", ["learner.search=screened", "store.partitions=2"])
     with pytest.raises(RecipeError, match="screened"):
         train(screened, tmp_path / "run")

@@ -7,6 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from visionshare import (
+    ForwardGreedyClassifier,
+    ForwardGreedyRegressor,
     GreedyTL,
     GroupFeatureClassifier,
     GroupFeatureRegressor,
@@ -19,6 +21,7 @@ from visionshare.distributed import DistributedColumns, PartitionedColumns
 from visionshare.errors import InputError
 
 LEARNERS = {
+    "forward greedy": ForwardGreedyClassifier(rounds=4),
     "greedytl": GreedyTL(rounds=3),
     "greedytl auto": GreedyTL(rounds=2, alpha="auto"),
     "group features": GroupFeatureClassifier(alpha=1.0, max_features=4),
@@ -64,6 +67,7 @@ def test_a_learner_learns_in_partitions_what_it_learns_in_one_place(data, name):
 @pytest.mark.parametrize(
     "learner",
     [
+        ForwardGreedyRegressor(rounds=4),
         GroupFeatureRegressor(),
         StructuralBoostingRegressor(alpha=5.0),
     ],
@@ -91,6 +95,8 @@ def test_several_labels_are_learned_in_partitions(data):
 def test_what_needs_examples_in_one_place_is_refused(data):
     X, y = data
     columns = PartitionedColumns.from_array(X, partitions=3)
+    with pytest.raises(InputError, match="solver"):
+        GroupFeatureClassifier(solver="admm").fit(columns, y)
     with pytest.raises(InputError, match="search"):
         GreedyTL(search="screened").fit(columns, y)
 
@@ -108,6 +114,7 @@ def test_a_cluster_learns_the_bits_of_one_process(data):
         distributed.Client(cluster) as client,
     ):
         for learner in (
+            ForwardGreedyClassifier(rounds=1),
             GreedyTL(rounds=1),
             GroupFeatureClassifier(alpha=1.0, max_features=1, loss="multinomial"),
         ):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare import DenseClassifier, PatchTemplates, ShareBoost
+from visionshare import JointBoost, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import survey_shards
 from visionshare.distributed import PartitionedColumns
@@ -16,7 +16,9 @@ from visionshare.errors import InputError
 SETTINGS = [
     {"criterion": "orthogonal"},
     {"n_backward": 2},
-    {"search": "random", "search_options": {"n": 3}},
+    {"criterion": "line", "search": "random", "search_options": {"n": 3}},
+    {"criterion": "column", "search": "random", "search_options": {"n": 3}},
+    {"criterion": "full", "search": "random", "search_options": {"n": 3}},
     {"validation_fraction": 0.2, "patience": 2},
 ]
 
@@ -94,8 +96,8 @@ def test_a_run_resumes_to_the_same_bits(digits, tmp_path):
 def test_what_needs_whole_columns_is_refused(digits):
     X, y = digits
     columns = PartitionedColumns.from_array(X, partitions=3)
-    with pytest.raises(InputError, match="DenseClassifier"):
-        DenseClassifier().fit(columns, y)
+    with pytest.raises(InputError, match="JointBoost"):
+        JointBoost().fit(columns, y)
     with pytest.raises(InputError, match="screened"):
         ShareBoost(search="screened").fit(columns, y)
     with pytest.raises(InputError, match="one place"):

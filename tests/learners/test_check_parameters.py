@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from visionshare import (
+    ForwardGreedyRegressor,
     GroupFeatureClassifier,
     GroupFeatureRegressor,
     MixedNormClassifier,
+    OneAgainstRest,
     ShareBoost,
     StructuralBoostingClassifier,
 )
@@ -29,7 +31,7 @@ def _refuses(learner, name):
         learner.fit(None, None)
 
 
-@pytest.mark.parametrize("kind", [*EVERY, GroupFeatureRegressor])
+@pytest.mark.parametrize("kind", [*EVERY, ForwardGreedyRegressor, GroupFeatureRegressor])
 def test_threads_and_seeds_are_checked(kind):
     for jobs in (0, "all", 1.5):
         _refuses(kind(n_jobs=jobs), "n_jobs")
@@ -37,6 +39,7 @@ def test_threads_and_seeds_are_checked(kind):
         for seed in (-1, "x", 0.5):
             _refuses(kind(random_state=seed), "random_state")
         kind(random_state=np.int64(3), n_jobs=-1).check_parameters()
+    OneAgainstRest(random_state=None).check_parameters()
 
 
 @pytest.mark.parametrize("kind", WEIGHED)

@@ -12,6 +12,7 @@ from visionshare import GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
+from visionshare.generators.stumps import StumpColumns
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.losses import Logistic
 from visionshare.penalties import GroupNorm, Ridge
@@ -28,9 +29,12 @@ from visionshare.solvers import Fista, Newton
 
 SMALL = {
     "dense": {},
+    "forward_greedy": {"rounds": 10},
     "greedytl": {"rounds": 4},
     "grfl": {"alpha": 2.0, "rounds": 6},
+    "jointboost": {"rounds": 10},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
+    "one_against_rest": {"rounds": 2},
     "shareboost": {"rounds": 4},
     "structural_boosting": {"alpha": 8.0, "rounds": 4},
 }
@@ -54,6 +58,7 @@ EQUALS = [
     ("structural_boosting", {"penalty": "l1/l2"}, {"penalty": GroupNorm(2)}),
     ("structural_boosting", {"criterion": "bound"}, {"criterion": LargestDecrease()}),
     ("greedytl", {"search": "exhaustive"}, {"search": Exhaustive()}),
+    ("forward_greedy", {"loss": "logistic"}, {"loss": Logistic()}),
 ]
 
 
@@ -71,9 +76,10 @@ def data():
 def test_columns_train_what_becomes_a_compact_classifier(name, two, data):
     X, y = data
     y = y == "c" if two else y
-    columns = ArrayColumns(X)
+    stumps = name == "jointboost"
+    columns = StumpColumns.from_images(X) if stumps else ArrayColumns(X)
     model = classifier_class(name)(**SMALL[name]).fit(columns, y, np.ones(len(y)))
-    family = Pixels().fit(X)
+    family = columns.family if stumps else Pixels().fit(X)
     names = None if two else ["A", "B", "C"]
     compact = model.to_classifier(family, names, {"made": "here"})
     expected = model.predict(columns)
@@ -144,6 +150,33 @@ def test_a_search_by_cost_may_hold_an_object(data):
     named = ShareBoost(3, search="screened", search_options=options).fit(columns, y)
     objects = ShareBoost(3, search=PerCostSearch(Screened(keep=6))).fit(columns, y)
     assert_array_equal(objects.coef_, named.coef_)
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest", "jointboost"}))
+def test_one_against_rest_takes_any_classifier(name, data):
+    X, y = data
+    settings = {**SMALL[name], **({"rounds": 3} if "rounds" in SMALL[name] else {})}
+    model = classifier_class("one_against_rest")(3, classifier_class(name)(**settings)).fit(X, y)
+    scores = model.decision_function(X)
+    for q, c in enumerate(model.classes_):
+        alone = classifier_class(name)(**settings).fit(X, y == c)
+        np.testing.assert_allclose(scores[:, q], alone.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_two_classes_must_have_weight(name, data):
+    X, y = data
+    learner = classifier_class(name)(**SMALL[name])
+    for labels in (y, y == "b"):
+        with pytest.raises(InputError, match=r"^sample_weight: got 'weights of one class alone'"):
+            learner.fit(X, labels, (labels == labels[0]).astype(float))
+
+
+def test_one_against_rest_needs_weight_in_every_class(data):
+    X, y = data
+    with pytest.raises(InputError, match=r"^sample_weight: got \"no weight of the class 'b'\""):
+        classifier_class("one_against_rest")(2).fit(X, y, (y != "b").astype(float))
 
 
 def test_a_solver_may_be_a_class_with_settings():

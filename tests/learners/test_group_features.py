@@ -38,6 +38,7 @@ def test_the_classifier_is_a_learner():
     "settings",
     [
         pytest.param({"loss": "logistic", "alpha": 0.5}, marks=pytest.mark.exhaustive),
+        pytest.param({"solver": "admm"}, marks=pytest.mark.exhaustive),
         pytest.param(
             {"loss": "multinomial", "alpha": 3.0, "q": float("inf"), "refit_tol": 1e-7},
             marks=pytest.mark.exhaustive,

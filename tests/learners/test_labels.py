@@ -7,6 +7,8 @@ from scipy.optimize import minimize
 from sklearn.model_selection import cross_val_score
 
 from visionshare import (
+    ForwardGreedyClassifier,
+    ForwardGreedyRegressor,
     GroupFeatureClassifier,
     GroupFeatureRegressor,
     MixedNormClassifier,
@@ -22,10 +24,12 @@ CLASSIFIERS = [
     StructuralBoostingClassifier(alpha=2.0, rounds=10),
     StructuralBoostingClassifier(alpha=2.0, rounds=10, penalty="l1/linf", solver="adaboost"),
     MixedNormClassifier(2.0, alpha=2.0),
+    ForwardGreedyClassifier(5.0, rounds=40),
 ]
 REGRESSORS = [
     GroupFeatureRegressor(alpha=0.5, scaling="none"),
     StructuralBoostingRegressor(alpha=0.5),
+    ForwardGreedyRegressor(8.0, rounds=60),
 ]
 
 
@@ -128,8 +132,9 @@ def test_missing_numbers_of_several_targets(learner):
 )
 def test_other_matrices_are_refused(Y, message):
     X = np.random.default_rng(0).normal(size=(3, 4))
-    with pytest.raises(InputError, match=message):
-        GroupFeatureClassifier().fit(X, Y)
+    for learner in (GroupFeatureClassifier(), ForwardGreedyClassifier()):
+        with pytest.raises(InputError, match=message):
+            learner.fit(X, Y)
 
 
 @pytest.mark.parametrize("learner", REGRESSORS, ids=_name)

@@ -136,7 +136,7 @@ def test_columns_that_say_nothing_stay_out(digits):
     ("name", "value"),
     [
         ("q", 0.5), ("alpha", None), ("alpha", 0.0),
-        ("n_entering", 0), ("solver", "simplex"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
+        ("n_entering", 0), ("solver", "admm"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):

@@ -87,6 +87,49 @@ def test_section_6_logarithmic_number_of_features(k):
     assert model.score(X, y) == 1.0
 
 
+@pytest.mark.parametrize("criterion", ["line", "column", "full"])
+def test_selection_rules_pick_the_largest_decrease(criterion):
+    # The brute-force twin tries each column with a generic minimizer.
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 6))
+    y = np.argmax(X[:, :3] + 0.7 * rng.normal(size=(60, 3)), axis=1)
+    model = ShareBoost(
+        rounds=2, criterion=criterion, alpha=1e-3, scaling="none", refit_tol=1e-12
+    ).fit(X, y)
+    first = int(model.support_[0])
+    step = model.path_[0]
+    W = np.column_stack([step.intercept, step.weights]).astype(float)
+    base = _loss(W, X[:, [first]], y)
+    Z = W[:, :1] + W[:, 1:] @ X[:, [first]].T
+    omega = np.full(60, 1 / 60)
+    loss = MulticlassLogistic()
+    R = loss.residual(Z, y, omega)[1]
+    gains = np.full(6, -np.inf)
+    for j in set(range(6)) - {first}:
+        g = R @ X[:, j]
+
+        def value(w, j=j, g=g):
+            if criterion == "line":
+                return loss.value(Z - np.exp(w[0]) * np.outer(g, X[:, j]), y, omega)
+            if criterion == "column":
+                return loss.value(Z + np.outer(w, X[:, j]), y, omega) + 1e-3 * np.sum(w**2)
+            V = w.reshape(3, 3)
+            ridge = 1e-3 * np.sum(V[:, 1:] ** 2)
+            return _loss(V, X[:, [first, j]], y) + ridge
+
+        start = {
+            "line": np.zeros(1),
+            "column": np.zeros(3),
+            "full": np.pad(W, ((0, 0), (0, 1))).ravel(),
+        }
+        ridge = 1e-3 * np.sum(W[:, 1:] ** 2) if criterion == "full" else 0.0
+        gains[j] = base + ridge - minimize(value, start[criterion]).fun
+    assert int(model.support_[1]) == int(np.argmax(gains))
+    assert_allclose(model.path_[1].score, gains.max(), rtol=2e-3)
+
+
 def test_groups_enter_together(digits):
     X, y = digits
     groups = np.arange(64) // 8

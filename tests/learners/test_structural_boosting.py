@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from scripts.reproduce.product_columns import PairProducts, ProductColumns
 from visionshare import (
     MixedNormClassifier,
     Pixels,
@@ -18,6 +17,7 @@ from visionshare import (
 )
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.generators.monomials import ProductColumns
 from visionshare.learners import regularization_path
 from visionshare.testing import check_learner
 
@@ -297,9 +297,9 @@ def test_products_are_induced():
     X = rng.uniform(-1, 1, (300, 5))
     y = 2 * X[:, 0] + X[:, 1] + 3 * X[:, 0] * X[:, 1]
     columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), entries=100)
-    model = StructuralBoostingRegressor(
-        alpha=2.0, search=PairProducts(), n_entering=3, rounds=20
-    ).fit(columns, y)
+    model = StructuralBoostingRegressor(alpha=2.0, search="products", n_entering=3, rounds=20).fit(
+        columns, y
+    )
     monomials = {tuple(m) for m in columns.monomials(model.support_)}
     assert {(0,), (1,), (0, 1)} <= monomials
     assert model.score(columns, y) > 0.9
@@ -342,7 +342,7 @@ def test_what_a_bound_cannot_carry_is_refused():
 
 @pytest.mark.parametrize(
     ("solver", "criterion"),
-    [("adaboost", "bound"), ("newton", "violation")],
+    [("adaboost", "bound"), ("newton", "violation"), ("admm", "violation")],
 )
 @pytest.mark.parametrize("penalty", ["l1", "l1/linf"])
 def test_the_exponential_loss_ends_at_one_optimum(solver, criterion, penalty):

@@ -8,11 +8,12 @@ from sklearn.base import is_classifier
 
 from visionshare import ImageClassifier
 from visionshare.errors import InputError, InputTypeError
-from visionshare.learners import GroupFeatureRegressor, ShareBoost
+from visionshare.learners import ForwardGreedyRegressor, GroupFeatureRegressor, ShareBoost
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 
 SMALL = {
     "dense": {},
+    "forward_greedy": {"rounds": 2},
     "greedytl": {"rounds": 2},
     "grfl": {"alpha": 2.0, "rounds": 2},
     "mixed_norm": {"alpha": 2.0, "q": 2.0},
@@ -21,6 +22,7 @@ SMALL = {
 LEARNERS = {
     name: classifier_class(name)(**SMALL.get(name, {"rounds": 2})) for name in CLASSIFIERS
 } | {
+    "forward_greedy_regressor": ForwardGreedyRegressor(bound=4.0, rounds=2),
     "grfl_regressor": GroupFeatureRegressor(alpha=1.0, rounds=2),
     "image_classifier": ImageClassifier(time=0.1, n_jobs=1),
 }

@@ -1,8 +1,10 @@
 """The multinomial loss of tasks against its definition and finite differences."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
+from visionshare.errors import InputError
 from visionshare.losses import Multinomial
 
 
@@ -22,3 +24,8 @@ def test_values_and_derivatives():
         bend = (loss.derivative(up) - loss.derivative(down))[:, q] / (2 * step)
         assert_allclose(loss.second_derivative(z)[:, q], bend, atol=1e-7)
     assert loss.second_derivative(z).max() <= loss.curvature
+
+
+def test_it_has_no_proximal_operator():
+    with pytest.raises(InputError, match=r"^solver: got"):
+        Multinomial(np.array([0])).prox(np.zeros((1, 2)), np.array(1.0))

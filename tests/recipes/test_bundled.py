@@ -15,8 +15,11 @@ from visionshare.recipes import list_pipelines, load_recipe, train
 FEW = {
     "digits": ["learner.rounds=4"],
     "digits-early": ["learner.rounds=6", "early_exit.stages=2", "data.limit=600"],
+    "digits-forward-greedy": ["learner.rounds=10"],
     "digits-grfl": ["learner.rounds=4"],
+    "digits-jointboost": ["learner.rounds=6"],
     "digits-mixed-norm": ["learner.alpha=4", "learner.calibrate=false"],
+    "digits-one-against-rest": ["learner.rounds=2"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],
     "textures": ["learner.rounds=8", "data.cut.per_class=100", "fine_tuning.epochs=20"],
     "textures-gabor": ["learner.rounds=4", "data.cut.per_class=60", "draws.n=10"],

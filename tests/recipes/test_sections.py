@@ -106,3 +106,13 @@ def test_every_learner_has_a_section_of_its_defaults(kind):
         assert name not in parameters or getattr(built, name) == value
     with pytest.raises(ValidationError, match="no_such_key"):
         section(no_such_key=3)
+
+
+def test_a_template_gets_workers_and_seed_but_no_checkpoint():
+    section = learner_section("one_against_rest")(rounds=3, learner={"alpha": 0.5})
+    built = section.build(n_jobs=2, random_state=3, checkpoint="x")
+    assert (built.learner.alpha, built.learner.n_jobs, built.learner.random_state) == (0.5, 2, 3)
+    assert built.learner.checkpoint is None
+    assert learner_section("one_against_rest")(learner="grfl").build().learner == "grfl"
+    with pytest.raises(ValidationError, match="'JointBoost'"):
+        learner_section("one_against_rest")(learner="jointboost")

@@ -28,7 +28,7 @@ def test_bundled_recipes_are_valid(name):
         ("store.dtype=int8", "store.dtype: "),
         ("data.source.name=x", "'source' is no table"),
         ("learner.kind=grlf", "learner.kind: no learner 'grlf'. Did you mean 'grfl'"),
-        ("learner.kind=3", "learner.kind: no learner '3'. Known: dense, greedytl"),
+        ("learner.kind=3", "learner.kind: no learner '3'. Known: dense, forward_greedy, greedytl"),
         ("learner=3", "learner: .*got 3"),
         ("draws.n=0", "draws.n: .* greater than or equal to 1"),
         ("draws.n=5", "draws: they need learner.search = .sampled"),

@@ -6,9 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from visionshare import (
+    ForwardGreedyClassifier,
     GaborBank,
     GreedyTL,
     GroupFeatureClassifier,
+    OneAgainstRest,
     Pixels,
     RandomFourier,
     ShareBoost,
@@ -140,8 +142,11 @@ def test_a_warm_start_has_the_moved_draws():
 
 def test_others_refuse_moving_draws():
     X, y = _vectors()
-    with pytest.raises(InputError, match=r"^(steps|search): got"):
-        GreedyTL(**MOVING).check_parameters()
+    for learner in (ForwardGreedyClassifier(**MOVING), GreedyTL(**MOVING)):
+        with pytest.raises(InputError, match=r"^(steps|search): got"):
+            learner.check_parameters()
+    with pytest.raises(InputError, match=r"^steps: got 4"):
+        OneAgainstRest(learner=ShareBoost(3, **MOVING)).check_parameters()
     with pytest.raises(InputError, match=r"^steps: got -1"):
         ShareBoost(search="sampled", search_options={"steps": -1}).check_parameters()
     family = Pixels().fit(X)

@@ -180,13 +180,12 @@ def test_other_columns_and_criteria_are_refused():
     memory = ArrayColumns.from_family(Stumps().fit(images), images)
     with pytest.raises(InputError, match="StumpColumns, for the search 'stumps'"):
         ShareBoost(search="stumps").fit(memory, y)
-    columns = StumpColumns.from_images(images)
-    with pytest.raises(InputError, match="accepted: 'gradient'; the search 'screened'"):
-        ShareBoost(search="stumps", criterion="orthogonal").fit(columns, y)
+    with pytest.raises(InputError, match="'line'; accepted: 'gradient'; the search 'screened'"):
+        ShareBoost(search="stumps", criterion="line").fit(StumpColumns.from_images(images), y)
 
 
 @pytest.mark.parametrize("search", ["exhaustive", "screened", "random"])
-@pytest.mark.parametrize("criterion", ["orthogonal"])
+@pytest.mark.parametrize("criterion", ["orthogonal", "column"])
 def test_other_searches_take_stumps_too(search, criterion):
     images = _inputs("ties")
     y, columns = _classes(images), StumpColumns.from_images(images)

@@ -40,7 +40,7 @@ from visionshare.files.fingerprints import (
     joined_fingerprint,
     spec_fingerprint,
 )
-from visionshare.files.storage import local_path
+from visionshare.files.uploads import Destination
 from visionshare.generators import FeatureFamily
 from visionshare.machine.memory import check_fits, memory_limit
 from visionshare.machine.progress import shown, stage, track
@@ -48,6 +48,7 @@ from visionshare.machine.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
 from visionshare.store.listing import LABELS, listing_line, write_descriptions
 from visionshare.store.manifest import MANIFEST
+from visionshare.store.writer_lock import LOCK as STORE_LOCK
 from visionshare.store.writer_lock import writer_lock
 
 __all__ = [
@@ -130,7 +131,8 @@ def extract_features(
     paths : sequence of str
         Image files; example i of the store is the i-th that can be read.
     out : path-like
-        Folder of the store.
+        Folder of the store; or a URL of object storage: it is then made in
+        :func:`visionshare.files.uploads.local_place`, and uploaded when it is complete.
     fit : {"resize", "center"} or Preprocessing, default "resize"
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
@@ -191,17 +193,20 @@ def extract_features(
         raise InputError("labels", f"{len(labels)} labels", f"{len(paths)}, one for each path")
     if draft and regions:
         raise InputError("draft", draft, "False for regions, which are cut out at full size")
-    folder = local_path(out)
-    check_extraction_folder(folder)
+    place = Destination.of(out, replaces=False)
+    check_extraction_folder(place.folder)
     source = Source(family, fit, dtype, skip_broken, threads, regions, draft)
     source = _with_range(source, paths, mapper)
-    job = _Job(source, paths, folder, threads, mapper)
+    job = _Job(source, paths, place.folder, threads, mapper)
     make_folder(job.folder)
     with shown(progress), memory_limit(bound), writer_lock(job.folder, _LOCK):
         _check_fits(job)
+        place.claim()
         extraction = _extracted(job, bound)
         _describe(job, extraction, labels)
-    return extraction
+        place.deliver((_PARTS_FOLDER, _LOCK, STORE_LOCK))
+    place.clear()
+    return extraction if place.url is None else replace(extraction, folder=place.url)
 
 
 def estimated_seconds(source: Source, paths: Sequence[str]) -> float:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from visionshare.files.durable import make_folder, move_into_place, storage_errors, write_text
-from visionshare.files.storage import local_path
+from visionshare.files.storage import check_takes_results, is_url, put_file
+from visionshare.files.uploads import local_place, remove_empty_folders
 from visionshare.store.writer_lock import writer_lock
 
 __all__ = ["ResumedFile", "resumed_file"]
@@ -99,11 +100,18 @@ class ResumedFile:
             if time.monotonic() - self._written >= _INTERVAL:
                 self._write_record()
 
-    def finish(self) -> None:
-        """Give the file its name."""
+    def finish(self, url: str | None = None) -> None:
+        """Give the file its name, or upload it to storage."""
         with storage_errors(self._path):
-            self._file.close()
-            move_into_place(_unfinished(self._path), self._path)
+            if url is None:
+                self._file.close()
+                move_into_place(_unfinished(self._path), self._path)
+            else:
+                # A stopped upload is repeated, and nothing else.
+                self._write_record()
+                self._file.close()
+                put_file(_unfinished(self._path), url)
+                _unfinished(self._path).unlink()
             self._journal.unlink(missing_ok=True)
 
     def stop(self) -> None:
@@ -140,7 +148,10 @@ def resumed_file(
     """Open a file of results that appears when it is complete."""
     # When the block is left by an exception, or the process dies, the results so far stay beside
     # it in a hidden file. A later block of the same path and identity goes on from there.
-    final = local_path(path)
+    url = os.fspath(path) if is_url(os.fspath(path)) else None
+    if url is not None:
+        check_takes_results(url)
+    final = local_place(path)
     make_folder(final.parent)
     lock = f".{final.name}.lock"
     with writer_lock(final.parent, lock):
@@ -151,10 +162,12 @@ def resumed_file(
             except BaseException:
                 _keep(file, final)
                 raise
-            file.finish()
+            file.finish(url)
         # Windows removes no open file: there a lock that is released removes its own.
         with suppress(PermissionError):
             final.with_name(lock).unlink(missing_ok=True)
+    if url is not None:
+        remove_empty_folders(final.parent)
 
 
 def _keep(file: ResumedFile, path: Path) -> None:

@@ -142,21 +142,25 @@ def evaluate(
 
 
 def _check_output(option: str, out: str, suffix: str) -> None:
-    from visionshare.files.storage import local_path
+    from visionshare.files.storage import check_takes_results, is_url
 
     if Path(out).suffix.lower() != suffix:
         raise InputError(option, out, f"a file {suffix}")
-    local_path(out, option)
+    if is_url(out):
+        check_takes_results(out, option)
 
 
 def _write(out: str | None, option: str, write: Callable[[Path], None]) -> None:
-    """Write a file of results, if it is asked for."""
+    """Write a file of results, on this machine or in storage, if it is asked for."""
+    from visionshare.files.uploads import uploaded_file
+
     if out is None:
         return
-    try:
-        write(Path(out))
-    except OSError as error:
-        raise InputError(option, out, f"a file to write ({error.strerror})") from None
+    with uploaded_file(out) as path:
+        try:
+            write(path)
+        except OSError as error:
+            raise InputError(option, out, f"a file to write ({error.strerror})") from None
 
 
 def _write_table(out: str | None, rows: Iterable[list[str]]) -> None:

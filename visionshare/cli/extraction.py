@@ -146,7 +146,7 @@ def extract(
     from visionshare.batch.evaluated_files import Source
     from visionshare.batch.extraction import estimated_seconds
     from visionshare.batch.regions import files_of
-    from visionshare.files.storage import local_path
+    from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
     from visionshare.machine.resources import resolve_jobs
     from visionshare.store import open_store
@@ -154,7 +154,7 @@ def extract(
     threads = resolve_jobs(jobs, "--jobs")
     is_table = _is_table(out)
     store = f"{out}.store" if is_table else out
-    folder = local_path(store)
+    folder = Destination.of(store, replaces=False).folder
     paths = list(image_paths(images))
     labels = _labels(images, paths)
     with_regions = region.of(paths, threads)
@@ -201,9 +201,12 @@ def extract(
 def _is_table(out: str) -> bool:
     """Return whether the output is a table, by its ending; refuse endings of other files."""
     from visionshare.batch.tables import TABLES, check_table
+    from visionshare.files.storage import is_url
 
     path = Path(out)
     if path.suffix in TABLES and not path.is_dir():
+        if is_url(out):
+            raise InputError("--out", out, "a table on this machine, or a URL without an ending")
         check_table(out, "--out")
         check_file("--out", path)
         return True

@@ -94,7 +94,7 @@ def predict(
     from visionshare.batch import classify_files
     from visionshare.datasets import Preprocessing
     from visionshare.files.fingerprints import file_digest
-    from visionshare.files.storage import local_path
+    from visionshare.files.storage import check_takes_results, is_url
     from visionshare.machine.resources import resolve_jobs
 
     form = "jsonl" if as_json else "text"
@@ -102,7 +102,10 @@ def predict(
         suffix = os.path.splitext(out)[1]
         if suffix not in _BEGINS:
             raise InputError("--out", out, "a file .csv or .jsonl")
-        check_file("--out", local_path(out, "--out"), *_BEGINS[suffix])
+        if is_url(out):
+            check_takes_results(out, "--out")
+        else:
+            check_file("--out", Path(out), *_BEGINS[suffix])
         form = suffix[1:]
     threads = resolve_jobs(jobs, "--jobs")
     paths = image_paths(images, tars=True)

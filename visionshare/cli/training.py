@@ -30,7 +30,7 @@ from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.errors.names import nothing_named
 from visionshare.files.bundled import LISTED_PIPELINES, bundled
-from visionshare.files.storage import is_url, local_path
+from visionshare.files.storage import is_url
 
 if TYPE_CHECKING:
     from visionshare.recipes import Recipe
@@ -236,8 +236,9 @@ def train(
 
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
-    Example: visionshare train "s3://bucket/train-*.tar" --workers 4
+    Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
+    from visionshare.files.uploads import Destination, local_place
     from visionshare.machine.resources import resolve_jobs
 
     begun = time.perf_counter()
@@ -248,7 +249,7 @@ def train(
         kind = "folder, file or pipeline"
         raise DataError(nothing_named(pipeline, kind, known, LISTED_PIPELINES))
     if out is not None:
-        local_path(out)
+        Destination.of(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
     changes = settings_of_recipe.changes()
     # Limits that are not accepted end the command here.
@@ -296,7 +297,7 @@ def train(
             settings = SearchSettings(seconds=seconds, begun=begun, client=client)
             bounds = [option for option in search.given if option != "--pretrained"]
             bounds += [] if pictures.size is None else ["--size"]
-            folder = Path(place)
+            folder = local_place(place)
             recipe = chosen_recipe(
                 recipe, folder, budget, settings, bounds, resume, n_jobs, data, search.network
             )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from visionshare.columns import Columns
-from visionshare.distributed.engine import Engine, staying, summed
+from visionshare.distributed.engine import Engine, PartitionedRows, staying, summed
 from visionshare.distributed.host import THREADS
 from visionshare.losses import Loss
 from visionshare.solvers import ActiveSet
@@ -73,9 +73,17 @@ class PartitionedActive(ActiveSet):
     def weights(self) -> np.ndarray:
         return self.omega
 
-    def reweighted(self, omega: Any) -> PartitionedActive:
+    def _beside(self, local: PartitionedRows) -> PartitionedActive:
         other = copy(self)
-        other._local = self.each(ActiveSet.reweighted, self.of_examples(omega))
+        other._local = local
+        return other
+
+    def reweighted(self, omega: Any) -> PartitionedActive:
+        return self._beside(self.each(ActiveSet.reweighted, self.of_examples(omega)))
+
+    def beside(self, new: Any) -> PartitionedActive:
+        other = self._beside(self.each(ActiveSet.beside, new))
+        other.n = new.shape[0]
         return other
 
     scores = staying(ActiveSet.scores)

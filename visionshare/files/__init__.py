@@ -1,1 +1,1 @@
-"""Files: durable writes, storage back ends, tensor files, fingerprints, bundled data."""
+"""Files: durable writes, storage back ends, uploads, tensor files, fingerprints, bundled data."""

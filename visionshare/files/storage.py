@@ -7,11 +7,10 @@ import io
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from visionshare.errors import DataError, InputError
+from visionshare.errors import DataError, InputError, StorageError, VisionshareError
 
 # Storage that fails is asked again after so many seconds, then the error is the user's.
 _PAUSES = (0.5, 2.0, 8.0)
@@ -21,6 +20,8 @@ _BLOCK = 8 << 20
 _BUFFER = 1 << 18
 # What will be the same when it is asked for again.
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+# Storage in which an object appears when it is whole: others show files that grow.
+_OBJECT_STORAGE = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
 def is_url(name: str) -> bool:
@@ -64,11 +65,63 @@ def open_file(name: str | os.PathLike[str], block: int = _BLOCK) -> Iterator[IO[
         yield file
 
 
-def local_path(out: str | os.PathLike[str], argument: str = "out") -> Path:
-    """Return the path of results; a URL is refused."""
-    if is_url(os.fspath(out)):
-        raise InputError(argument, os.fspath(out), "a path on this machine; copy results later")
-    return Path(out)
+def check_takes_results(url: str, argument: str = "out") -> None:
+    """Check that a place in storage can take results: atomically, in a bucket that is there."""
+    protocol, _, path = url.partition("://")
+    names = path.strip("/").split("/")
+    if protocol not in _OBJECT_STORAGE or len(names) < 2 or not all(names) or ".." in names:
+        accepted = "a path, or a place in a bucket: s3://BUCKET/NAME, gs://… or abfs://…"
+        raise InputError(argument, url, accepted)
+    files, _ = _filesystem(url, argument)
+    if not _written(url, lambda: files.exists(names[0])):
+        raise InputError(argument, url, f"a bucket that is there (no {names[0]!r})")
+
+
+def put_file(path: str | os.PathLike[str], url: str) -> None:
+    """Write a file to object storage, where it appears when it is whole."""
+    files, place = _filesystem(url)
+    _written(url, lambda: files.put_file(os.fspath(path), place))
+
+
+def object_names(url: str) -> list[str]:
+    """Return the names of what lies in a place of storage, sorted; none where nothing does."""
+    files, place = _filesystem(url)
+
+    def listed() -> list[str]:
+        # Others write there too.
+        files.invalidate_cache()
+        try:
+            return [str(name) for name in files.ls(place, detail=False)]
+        except FileNotFoundError:
+            return []
+
+    found = (name.rstrip("/").rpartition("/")[2] for name in _written(url, listed))
+    return sorted(name for name in found if name)
+
+
+def read_object(url: str) -> bytes | None:
+    """Return the bytes of a small object of storage; None where there is none."""
+    files, place = _filesystem(url)
+
+    def read() -> bytes | None:
+        files.invalidate_cache()
+        try:
+            return bytes(files.cat_file(place))
+        except FileNotFoundError:
+            return None
+
+    return _written(url, read)
+
+
+def remove_object(url: str) -> None:
+    """Remove an object of storage, if it is there."""
+    files, place = _filesystem(url)
+
+    def removed() -> None:
+        with suppress(FileNotFoundError):
+            files.rm_file(place)
+
+    _written(url, removed)
 
 
 class RetriedFile(io.RawIOBase):
@@ -108,34 +161,41 @@ class RetriedFile(io.RawIOBase):
         return int(self._file.tell())
 
 
-def _filesystem(url: str) -> tuple[Any, str]:
+def _filesystem(url: str, argument: str = "file") -> tuple[Any, str]:
     """Return the file system of a URL, as fsspec and its configuration have it, and the path."""
     accepted = 'what fsspec opens: `pip install "visionshare[storage]"` for s3:// and https://'
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise InputError("file", url, accepted) from None
+        raise InputError(argument, url, accepted) from None
     try:
         files, path = url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise InputError("file", url, f"{accepted} ({error})") from None
+        raise InputError(argument, url, f"{accepted} ({error})") from None
     return files, str(path)
 
 
-def _retried(name: str, action: Any) -> Any:
+def _written(url: str, action: Any) -> Any:
+    """Return what an action gives that writes, or that sees what others wrote."""
+    return _retried(url, action, StorageError, "written")
+
+
+def _retried(
+    name: str, action: Any, kind: type[VisionshareError] = DataError, done: str = "read"
+) -> Any:
     """Return what an action gives, tried again where it fails for the moment."""
     for pause in (*_PAUSES, None):
         try:
             return action()
         except _FINAL as error:
-            raise DataError(f"{name}: {error.strerror or 'no such file'}") from None
+            raise kind(f"{name}: {error.strerror or 'no such file'}") from None
         except (OSError, TimeoutError) as error:
             if pause is None or not is_url(name):
-                raise DataError(f"{name}: cannot be read ({_line(error)})") from None
+                raise kind(f"{name}: cannot be {done} ({_line(error)})") from None
         except Exception as error:
             # Packages for storage have errors of their own, of which fsspec knows no list.
             if pause is None:
-                raise DataError(f"{name}: storage does not answer ({_line(error)})") from None
+                raise kind(f"{name}: storage does not answer ({_line(error)})") from None
         time.sleep(pause)
     raise AssertionError("unreachable")
 

@@ -86,6 +86,8 @@ class Learner(BaseEstimator):
     # Whether a learner takes columns whose examples lie in several places, and sparse matrices.
     takes_partitions: ClassVar[bool] = False
     takes_sparse: ClassVar[bool] = False
+    # Whether the columns that it chooses among are made of those that it is given.
+    makes_columns: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

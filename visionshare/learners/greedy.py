@@ -130,7 +130,8 @@ def greedy_rounds(
     while True:
         begun = time.perf_counter()
         Z = active.scores(W)
-        _, residual = active.residual(loss, Z)
+        loss_value, residual = active.residual(loss, Z)
+        value = loss_value + penalty.value(W[:, 1:])
         if len(history) >= settings.rounds + settings.n_backward or _stalled(
             history, settings, start_value
         ):
@@ -138,7 +139,10 @@ def greedy_rounds(
         number = len(history) + 1
         candidates = history[-1].candidates if history else np.empty(0, np.int64)
         support = support_of(pool, candidates)
-        state = RefitState(residual, number, support, active, earlier=residual_at)
+        state = RefitState(
+            residual, number, support, value, loss_value, active, W, Z, loss, penalty,
+            earlier=residual_at,
+        )  # fmt: skip
         winners = settings.search.best(pool, state, settings.criterion, excluded)
         if not winners or not winners[0].score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))

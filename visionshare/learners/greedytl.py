@@ -153,6 +153,11 @@ class GreedyTL(Classifier):
             raise InputError("sources", len(self.sources), "None, for columns of a family")
         return columns
 
+    @property
+    def makes_columns(self) -> bool:  # type: ignore[override]
+        """Whether sources have columns too."""
+        return bool(self.sources)
+
     def _table_columns(self, table: np.ndarray) -> Columns:
         if self.sources:
             from visionshare.generators.sources import SourceClassifiers

@@ -76,9 +76,9 @@ default "squared_hinge"
         enter.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
-    solver : {"newton", "fista"} or callable, default "newton"
+    solver : {"newton", "fista", "admm"} or callable, default "newton"
         How the restricted master problem is solved: a name, or what makes a solver of a problem,
-        such as ``functools.partial(visionshare.solvers.Fista, as_published=True)`` for the paper's
+        such as ``functools.partial(visionshare.solvers.Admm, as_published=True)`` for the paper's
         own settings.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3

@@ -54,10 +54,11 @@ def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = Fal
         raise InputError(name, value, f"a fraction in {interval}")
 
 
-def check_run(owner: Any) -> None:
+def check_run(owner: Any, *, any_seed: bool = False) -> None:
     """Check what all learners have: threads, the seed and, of some, weights of classes."""
+    # With ``any_seed`` the seed may be None.
     resolve_jobs(owner.n_jobs)
-    check_whole("random_state", owner.random_state, 0)
+    check_whole("random_state", owner.random_state, 0, optional=any_seed)
     check_class_weight(getattr(owner, "class_weight", None))
 
 

@@ -1,4 +1,4 @@
-"""The classifiers by name, as recipes ask for them.
+"""The classifiers by name, as recipes and :class:`OneAgainstRest` ask for them.
 
 Modules are named and imported when asked for: a learner may look up another.
 """
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 CLASSIFIERS = {
     "dense": "visionshare.learners.dense:DenseClassifier",
+    "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
     "greedytl": "visionshare.learners.greedytl:GreedyTL",
     "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",
+    "jointboost": "visionshare.learners.jointboost:JointBoost",
     "mixed_norm": "visionshare.learners.mixed_norm:MixedNormClassifier",
+    "one_against_rest": "visionshare.learners.one_against_rest:OneAgainstRest",
     "shareboost": "visionshare.learners.shareboost:ShareBoost",
     "structural_boosting": "visionshare.learners.structural_boosting:StructuralBoostingClassifier",
 }

@@ -53,8 +53,9 @@ class ShareBoost(Classifier):
         one whose removal costs least leaves, and so on until ``rounds`` are left and further
         down to one, which makes the path. Costs time and finds better features than the forward
         rounds alone.
-    criterion : {"gradient", "orthogonal"} or Criterion, default "gradient"
-        How a candidate is scored (paper, algorithm 1), by name or as an object such as
+    criterion : {"gradient", "orthogonal", "line", "column", "full"} or Criterion, \
+default "gradient"
+        How a candidate is scored (paper, algorithm 1 and §3.1), by name or as an object such as
         ``Orthogonal(floor=0.3)``; "orthogonal" is ours, see
         :class:`visionshare.search.Orthogonal`.
     criterion_options : dict, optional

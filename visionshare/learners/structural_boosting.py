@@ -94,15 +94,15 @@ class StructuralBoostingClassifier(TaskClassifier, _Boosting):
 default "multinomial"
         All but "multinomial" make a task of each class, or learn the tasks given to :meth:`fit`;
         so does every loss where y has several labels. AdaBoost bounds the first three, and the
-        exponential loss is for "adaboost", or for criterion "violation" with "newton" or
-        "fista".
+        exponential loss is for "adaboost", or for criterion "violation" with "newton", "fista" or
+        "admm".
     penalty : {"l1/l2", "l1/linf", "l1", "l2^2"} or RowPenalty, default "l1/l2"
         Ω: the norms inside and across features; or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
         "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.
     alpha : float, default 1.0
         λ. The loss is a sum over examples: it grows with their number.
-    solver : {"gradboost", "adaboost", "newton", "fista"} or callable, default "gradboost"
-        Which bound is minimized; the last two are other solvers of the totally corrective
+    solver : {"gradboost", "adaboost", "newton", "fista", "admm"} or callable, default "gradboost"
+        Which bound is minimized; the last three are other solvers of the totally corrective
         problem, for the quadratic bound.
     corrective : bool, default True
         Re-optimize all weights in every round, or make one update of one feature's weights.
@@ -116,6 +116,8 @@ default "multinomial"
     max_features : int, optional
         Stop when so many features have weights.
     search : str or Search, default "exhaustive"
+        "products" over :class:`visionshare.generators.monomials.ProductColumns` adds the products
+        of what has entered; its ``entries`` must have room for ``rounds`` times ``n_entering``.
     scaling : {"unit_variance", "max_abs", "unit_norm", "none"}, default "unit_variance"
         The paper leaves it open. Columns of mean 0 leave the intercepts nearly alone, so that
         coordinate steps need a fraction of the sweeps.

@@ -34,6 +34,7 @@ from visionshare.search import (
 )
 from visionshare.solvers import (
     AdaBoost,
+    Admm,
     GradBoost,
     Solver,
     TaskProblem,
@@ -107,6 +108,8 @@ class TaskLearner(Learner):
             check_choice("loss", self.loss, self._losses)
         check_choice("scaling", self.scaling, _SCALINGS)
         solver = solver_maker(self.solver)
+        if self.loss == "multinomial" and self.solver == "admm":
+            raise InputError("solver", self.solver, "another one, for the multinomial loss")
         self._check_solver(self._task_loss(), self._norm())
         return GenerationSettings(
             rounds=int(self.rounds),
@@ -161,6 +164,15 @@ class TaskLearner(Learner):
             columns.compute_dtype,
         )
         return columns.task_problem(make, targets.examples, executor)
+
+    def _given_columns(self, columns: Columns) -> Columns:
+        """Refuse what needs the examples in one place, before any work."""
+        if not columns.partitioned:
+            return columns
+        if self.solver == "admm" or solver_maker(self.solver) is Admm:
+            accepted = "'newton', 'fista', 'gradboost' or 'adaboost' with columns in partitions"
+            raise InputError("solver", self.solver, accepted)
+        return columns
 
     def _warn_of_no_optimum(self, kkt: float) -> None:
         """Say that the rounds ended before the optimum, and what to do."""

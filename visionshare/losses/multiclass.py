@@ -129,6 +129,10 @@ class Multinomial:
         P = MulticlassLogistic(0.0).curvature(np.ascontiguousarray(z.T), self.y).T
         return P * (1 - P)
 
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Refuse: the loss has no proximal operator in closed form."""
+        raise InputError("solver", "'admm' with the multinomial loss", "'fista' or 'gradboost'")
+
 
 def checked_margin(given: Any) -> float | tuple[tuple[float, ...], ...]:
     """Return a margin as :class:`MulticlassLogistic` takes it.

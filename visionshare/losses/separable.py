@@ -1,4 +1,4 @@
-"""Losses of one number an example: value and derivatives.
+"""Losses of one number an example: value, derivative and proximal operator.
 
 All are functions of z = c − s·f, where f is the score: for regression c is the target and s = 1,
 so that z is what is left; for classes s = ±1 is the sign and c = 1, so that z = 1 − s·f is how far
@@ -62,6 +62,10 @@ class TaskLoss(Protocol):
         """Return L''(z)."""
         ...
 
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return argmin_a step·L(a) + ½(a − z)², elementwise; ``step`` broadcasts."""
+        ...
+
 
 @dataclass(frozen=True)
 class Squared:
@@ -77,6 +81,9 @@ class Squared:
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return np.full_like(z, 2)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return z / (1 + 2 * step)
 
 
 @dataclass(frozen=True)
@@ -94,12 +101,16 @@ class SquaredHinge:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return 2.0 * (z > 0)
 
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return np.where(z >= 0, z / (1 + 2 * step), z)
+
 
 @dataclass(frozen=True)
 class Logistic:
     """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
 
     curvature: ClassVar[float] = 0.25
+    lipschitz: ClassVar[float] = 1.0
     template: ClassVar[float] = 1.0
 
     def importance(self, z: np.ndarray) -> np.ndarray:
@@ -117,6 +128,9 @@ class Logistic:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         p = self.derivative(z)
         return p * (1 - p)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return _newton_prox(self, np.asarray(z, np.float64), step)
 
 
 @dataclass(frozen=True)
@@ -139,6 +153,14 @@ class Exponential:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         return self.value(z)
 
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return z − ω(ln step + z − 1), with the Wright omega function."""
+        from scipy.special import wrightomega
+
+        z = np.asarray(z, np.float64)
+        with np.errstate(divide="ignore"):
+            return z - wrightomega(np.log(step) + z - 1).real
+
 
 @dataclass(frozen=True)
 class Insensitive:
@@ -152,6 +174,7 @@ class Insensitive:
 
     eps: float = 0.1
     curvature: ClassVar[float] = 0.5
+    lipschitz: ClassVar[float] = 1.0
     template: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -178,6 +201,69 @@ class Insensitive:
         q = expit(-z - self.eps)
         return p * (1 - p) + q * (1 - q)
 
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return _newton_prox(self, np.asarray(z, np.float64), step)
+
+
+def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the root of a − z + step·L'(a) for |L'| ≤ 1, by Newton steps inside a bracket."""
+    low = z - step
+    high = z + step
+    a = z - step * loss.derivative(z)
+    for _ in range(60):
+        slack = a - z + step * loss.derivative(a)
+        low = np.where(slack < 0, a, low)
+        high = np.where(slack < 0, high, a)
+        move = slack / (1 + step * loss.second_derivative(a))
+        moving = np.abs(move) > 4e-16 * (1 + np.abs(a))
+        if not moving.any():
+            break
+        newton = a - move
+        # Between far points Newton's steps may go to and fro for good: halve instead.
+        outside = moving & ((newton <= low) | (newton >= high))
+        a = np.where(outside, 0.5 * (low + high), newton)
+    return np.asarray(a)
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed."""
+
+    curvature: ClassVar[float] = float("inf")
+    lipschitz: ClassVar[float] = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.maximum(z, 0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return 1.0 * (z > 0)
+
+    def second_derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.where(z == 0, np.inf, 0.0)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return np.where(z > step, z - step, np.minimum(z, 0))
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
+
+    curvature: ClassVar[float] = float("inf")
+    lipschitz: ClassVar[float] = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.abs(z)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.sign(z)
+
+    def second_derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.where(z == 0, np.inf, 0.0)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return np.sign(z) * np.maximum(np.abs(z) - step, 0)
+
 
 TASK_LOSSES: Registry[TaskLoss] = Registry(
     "loss",
@@ -186,6 +272,8 @@ TASK_LOSSES: Registry[TaskLoss] = Registry(
         "squared_hinge": SquaredHinge,
         "logistic": Logistic,
         "exponential": Exponential,
+        "hinge": Hinge,
+        "absolute": Absolute,
         "insensitive": Insensitive,
     },
     ("value", "derivative"),

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from visionshare.errors import InputError
@@ -45,7 +45,11 @@ class Section(BaseModel):
         assert self.section_target is not None
         accepted = inspect.signature(self.section_target).parameters
         arguments = {name: value for name, value in runtime.items() if name in accepted}
-        return self.section_target(**arguments, **self.as_arguments())
+        # A template is learned several times: one checkpoint cannot keep them apart.
+        inner = {name: value for name, value in runtime.items() if name != "checkpoint"}
+        for name, value in self.as_arguments().items():
+            arguments[name] = value.build(**inner) if isinstance(value, Section) else value
+        return self.section_target(**arguments)
 
     def check(self) -> None:
         """Have the configured object check the settings."""
@@ -73,6 +77,7 @@ def section_of(
     *,
     only: Collection[str] | None = None,
     leave_out: Collection[str] = (),
+    nested: Mapping[type, type[Section]] | None = None,
     base: type[Section] = Section,
     name: str | None = None,
     **others: Any,
@@ -86,11 +91,10 @@ def section_of(
     for key, parameter in inspect.signature(target).parameters.items():
         if key in RUNTIME or key in leave_out or (only is not None and key not in only):
             continue
-        parts = _toml_types(parameter.annotation, namespace)
+        parts = _toml_types(parameter.annotation, namespace, nested or {})
         if all(part is _NONE for part in parts):
             continue
-        default = parameter.default
-        fields[key] = (_annotation(parts), ... if default is inspect.Parameter.empty else default)
+        fields[key] = (_annotation(parts), _default(parameter.default, parts))
     made = create_model(name or target.__name__, __base__=base, **fields, **others)
     made.section_target = staticmethod(target)
     made.section_keys = tuple(fields)
@@ -105,6 +109,16 @@ def _namespace(target: Any) -> dict[str, Any]:
         # A dataclass has parameters of its bases, whose modules may be others.
         names.update(vars(sys.modules[home.__module__]))
     return names
+
+
+def _default(default: Any, parts: Sequence[Any]) -> Any:
+    if default is inspect.Parameter.empty:
+        return ...
+    # To Python 3.10 list[int] is a type too, and no class.
+    classes = (part for part in parts if isinstance(part, type) and get_origin(part) is None)
+    inner = next((part for part in classes if issubclass(part, Section)), None)
+    # An optional object's settings default to those of its class.
+    return Field(default_factory=inner) if default is None and inner is not None else default
 
 
 def _annotation(parts: Sequence[Any]) -> Any:
@@ -122,7 +136,9 @@ def _tuple_of_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _toml_types(annotation: Any, namespace: Mapping[str, Any]) -> list[Any]:
+def _toml_types(
+    annotation: Any, namespace: Mapping[str, Any], nested: Mapping[type, type[Section]]
+) -> list[Any]:
     """Return the parts of an annotation that TOML can say, and None."""
     if isinstance(annotation, str):
         try:
@@ -133,18 +149,20 @@ def _toml_types(annotation: Any, namespace: Mapping[str, Any]) -> list[Any]:
             if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
                 return []
             sides = (ast.unparse(node.left), ast.unparse(node.right))
-            return [t for side in sides for t in _toml_types(side, namespace)]
-        return _toml_types(_NONE if value is None else value, namespace)
+            return [t for side in sides for t in _toml_types(side, namespace, nested)]
+        return _toml_types(_NONE if value is None else value, namespace, nested)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        return [t for part in arguments for t in _toml_types(part, namespace)]
+        return [t for part in arguments for t in _toml_types(part, namespace, nested)]
     if annotation in _SCALARS or annotation is _NONE or origin is Literal:
         return [annotation]
+    if inspect.isclass(annotation) and annotation in nested:
+        return [nested[annotation]]
     if origin in (dict, Mapping) or (inspect.isclass(origin) and issubclass(origin, Mapping)):
         # Keys of TOML are text: names of classes, where an estimator takes any kind.
         return [dict[str, Any]] if arguments[0] in (str, Any) else []
     if inspect.isclass(origin) and issubclass(origin, (tuple, Sequence)):
-        entries = [_toml_types(t, namespace) for t in arguments if t is not Ellipsis]
+        entries = [_toml_types(t, namespace, nested) for t in arguments if t is not Ellipsis]
         if not entries or not all(entries):
             return []
         unions: Any = tuple(Union[tuple(parts)] for parts in entries)  # noqa: UP007

@@ -14,11 +14,11 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import BudgetError, RecipeError
-from visionshare.files.storage import local_path
+from visionshare.files.uploads import Destination
 from visionshare.generators import FeatureFamily
 from visionshare.machine.memory import memory_limit
 from visionshare.machine.progress import shown, stage
-from visionshare.recipes.folder import MANIFEST, WORK, run_folder
+from visionshare.recipes.folder import LOCK, MANIFEST, WORK, run_folder
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Clock, TrainingRun, claim_work_folder
 from visionshare.recipes.schema import Recipe
@@ -79,7 +79,8 @@ def train(
     ----------
     recipe : Recipe
     out : path-like
-        Folder of the results.
+        Folder of the results; or a URL of object storage: they are then made in
+        :func:`visionshare.files.uploads.local_place`, and uploaded when they are complete.
     data_dir : path-like, optional
         Where data sets are searched first.
     jobs : int, default 1
@@ -115,15 +116,20 @@ def train(
     3
     """
     folder = None if data_dir is None else Path(data_dir)
-    place = local_path(out)
-    run = TrainingRun(recipe, place / WORK, folder, jobs, client=client, trials=trials)
+    place = Destination.of(out)
+    run = TrainingRun(recipe, place.folder / WORK, folder, jobs, client=client, trials=trials)
     check_run(run)
     with (
         shown(progress),
         memory_limit(run.memory, "store.memory"),
-        run_folder(place, recipe) as results,
+        run_folder(place.folder, recipe) as results,
     ):
-        return _trained(run, results, resume)
+        place.claim()
+        result = _trained(run, results, resume)
+        # What resumes the run is removed after it: a stopped upload is completed by --resume.
+        place.deliver((WORK, LOCK))
+    place.clear()
+    return result if place.url is None else replace(result, out=place.url)
 
 
 def train_images(

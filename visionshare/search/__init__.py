@@ -12,11 +12,12 @@ from typing import Any
 
 from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease, BoundState
-from visionshare.search.criteria import CRITERIA, Gradient, make_criterion
+from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
 from visionshare.search.exhaustive import Exhaustive
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_cost import PerCostSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
+from visionshare.search.products import PairProducts
 from visionshare.search.random_subset import RandomSubset
 from visionshare.search.sampled import Sampled, steps_of
 from visionshare.search.screened import Screened
@@ -37,12 +38,16 @@ __all__ = [
     "BoundDecrease",
     "BoundState",
     "Candidate",
+    "Column",
     "Criterion",
     "Exhaustive",
+    "Full",
     "Gradient",
     "LargestDecrease",
     "LargestViolation",
+    "Line",
     "Orthogonal",
+    "PairProducts",
     "PerCostSearch",
     "Pool",
     "RandomSubset",
@@ -64,6 +69,7 @@ SEARCHES: Registry[Search] = Registry(
     "search",
     {
         "exhaustive": Exhaustive,
+        "products": PairProducts,
         "random": RandomSubset,
         "sampled": Sampled,
         "screened": Screened,

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from visionshare.columns import Columns
+from visionshare.losses import Loss
+from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet
 
 
@@ -37,9 +39,30 @@ class SearchState:
 
 @dataclass(frozen=True)
 class RefitState(SearchState):
-    """Where a learner that refits all classes together stands: with its active columns."""
+    """Where a learner that refits all classes together stands.
 
+    Attributes
+    ----------
+    value : float
+        Loss plus penalty.
+    loss_value : float
+        Loss alone.
+    active : ActiveSet
+    W : ndarray of shape (k, n + 1)
+        Weights, intercept first.
+    Z : ndarray
+        Tiled scores.
+    loss : Loss
+    penalty : Penalty
+    """
+
+    value: float
+    loss_value: float
     active: ActiveSet
+    W: np.ndarray
+    Z: np.ndarray
+    loss: Loss
+    penalty: Penalty
 
 
 @dataclass(frozen=True)

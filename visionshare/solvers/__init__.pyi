@@ -5,6 +5,7 @@ from .accelerated import minimize as minimize
 from .active_set import ActiveSet as ActiveSet
 from .adam import Adam as Adam
 from .adam import one_cycle as one_cycle
+from .admm import Admm as Admm
 from .bounds import ExponentialBound as ExponentialBound
 from .bounds import MovingRows as MovingRows
 from .bounds import QuadraticBound as QuadraticBound

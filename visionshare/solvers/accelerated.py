@@ -59,6 +59,7 @@ def minimize(
     tol: float = 1e-6,
     max_iter: int = 200,
     refresh: int = 12,
+    Z: np.ndarray | None = None,
     preconditioner: Callable[..., Preconditioner] = Preconditioner,
 ) -> Solution:
     """Minimize loss plus penalty over the weights of the active set.
@@ -71,7 +72,7 @@ def minimize(
     slack = 64 * float(np.finfo(active.dtype).eps)
     scalar = active.dtype.type
     start = np.array(W, np.float64)
-    last = here = _Point(start, active.scores(start))
+    last = here = _Point(start, active.scores(start) if Z is None else Z)
     metric = preconditioner(active, loss, penalty, here.W, here.Z)
     momentum = 1.0
     step = 1.0

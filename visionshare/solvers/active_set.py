@@ -32,6 +32,7 @@ class ActiveSet:
         capacity: int = 16,
         dtype: np.dtype | type = np.float32,
         executor: Executor | None = None,
+        intercept: bool = True,
     ) -> None:
         self.m = len(y)
         self.k = n_classes
@@ -42,7 +43,7 @@ class ActiveSet:
         self.y = self._tiled(y.astype(np.int64))
         self.omega = self._tiled(omega.astype(np.float64))
         self.columns = np.zeros((self.n_tiles, capacity + 1, self.tile), self.dtype)
-        self.columns[:, 0] = 1
+        self.columns[:, 0] = 1 if intercept else 0
         self.executor = executor
 
     def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
@@ -100,6 +101,14 @@ class ActiveSet:
         other = copy(self)
         other.omega = self._tiled(omega.astype(np.float64))
         return other
+
+    def beside(self, new: np.ndarray) -> ActiveSet:
+        """Return an active set of these columns alone, on the same examples, no intercept."""
+        y = self.labels
+        omega = self.weights
+        alone = ActiveSet(y, omega, self.k, len(new), self.dtype, self.executor, intercept=False)
+        alone.append(new)
+        return alone
 
     def keep(self, positions: np.ndarray) -> None:
         """Keep only the columns at these positions, in this order (0 is the first chosen)."""

@@ -155,7 +155,7 @@ def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
     if not np.isfinite(loss.curvature):
         accepted = (
             "a loss of bounded curvature for the quadratic bound; or solver 'adaboost', or "
-            "criterion 'violation' with solver 'newton' or 'fista'"
+            "criterion 'violation' with solver 'newton', 'fista' or 'admm'"
         )
         raise InputError("loss", type(loss).__name__, accepted)
 

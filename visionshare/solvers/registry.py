@@ -7,6 +7,7 @@ from collections.abc import Callable
 from visionshare.errors import InputError
 from visionshare.registry import Registry
 from visionshare.solvers.adam import Adam
+from visionshare.solvers.admm import Admm
 from visionshare.solvers.coordinate import AdaBoost, GradBoost
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.muon import Muon
@@ -17,6 +18,7 @@ SOLVERS: Registry[Solver] = Registry(
     "solver",
     {
         "adaboost": AdaBoost,
+        "admm": Admm,
         "fista": Fista,
         "gradboost": GradBoost,
         "newton": Newton,
@@ -35,7 +37,7 @@ def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[Task
     ----------
     given : str or callable
         A key of :data:`SOLVERS`, or a class such as ``Newton``, or
-        ``functools.partial(Fista, as_published=True)``.
+        ``functools.partial(Admm, as_published=True)``.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class StepSolver(Solver, Protocol):
 
 @dataclass
 class TaskProblem:
-    """The active columns, and what is learned from them.
+    """The active columns, what is learned from them, and the products a solver needs.
 
     Products run over tiles of examples, whose results are added in order: the bits do not depend
     on the number of threads.
@@ -138,6 +138,7 @@ class TaskProblem:
     dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float64))
     executor: Executor | None = None
     n: int = 0
+    removals: int = 0
     tile: int = 8192
     order: np.ndarray | None = None
     examples: int | None = None
@@ -148,6 +149,8 @@ class TaskProblem:
         self._columns = np.empty((16, self.m), self.dtype)
         self._sizes: list[int] = []
         self.ids = np.zeros(0, np.int64)
+        self.products = np.zeros((0, 0))
+        self.sums = np.zeros(0)
         self.squares = np.zeros((0, self.targets.weights.shape[1]))
 
     def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
@@ -225,6 +228,12 @@ class TaskProblem:
         self._sizes.extend([len(new)] if sizes is None else sizes)
         self.ids = np.append(self.ids, np.arange(first, needed) if ids is None else ids)
         added = self._columns[first:needed].astype(np.float64)
+        products = np.zeros((needed, needed))
+        products[:first, :first] = self.products
+        products[first:] = self.backward(added.T).T
+        products[:, first:] = products[first:].T
+        self.products = products
+        self.sums = np.append(self.sums, added.sum(axis=1))
         weights = self.targets.weights
         squares = self._map(lambda tile: np.square(added[:, tile]) @ weights[tile], self.m)
         self.squares = np.vstack([self.squares, np.sum(squares, axis=0)])
@@ -233,6 +242,8 @@ class TaskProblem:
         """Keep only these groups, ascending; return the positions of their columns."""
         positions = self._positions(groups)
         self._columns[: len(positions)] = self._columns[positions]
+        self.products = self.products[np.ix_(positions, positions)]
+        self.sums = self.sums[positions]
         self.squares = self.squares[positions]
         return positions
 
@@ -244,6 +255,7 @@ class TaskProblem:
         self._sizes = [self._sizes[g] for g in groups]
         self.n = len(positions)
         self.ids = self.ids[positions]
+        self.removals += 1
         return positions
 
     def _map(self, function: Callable[[slice], T], m: int) -> list[T]:

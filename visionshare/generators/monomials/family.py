@@ -33,7 +33,9 @@ _AT_ONCE = 512
 class Monomials(FeatureFamily):
     """Products of features of a family, each a multiset of their ids.
 
-    The features themselves are the monomials of one factor.
+    The features themselves are the monomials of one factor. Column generation finds longer ones
+    by multiplying what is already chosen, see
+    :class:`visionshare.generators.monomials.ProductColumns`.
 
     Parameters
     ----------

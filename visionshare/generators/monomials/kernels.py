@@ -1,9 +1,11 @@
-"""Kernels of monomials: products of features, and weighted sums of products."""
+"""Kernels of monomials: products of features or of columns, and weighted sums of products."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from visionshare.machine.resources import run_kernel
 
 # Images whose products stand side by side until they are weighted: few enough for a core's cache.
 _WIDE = 32
@@ -74,3 +76,22 @@ def weighted_products(
         for i in range(count):
             for k in range(weights.shape[0]):
                 out[begin + i, k] = sums[k, i]
+
+
+@njit(cache=True, nogil=True)
+def _pair_products(
+    first: int, last: int, columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
+) -> None:
+    for p in range(first, last):
+        a = columns[left[p]]
+        b = columns[right[p]]
+        product = out[p]
+        for i in range(product.shape[0]):
+            product[i] = a[i] * b[i]
+
+
+def pair_products(
+    columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the products of pairs of columns."""
+    run_kernel(_pair_products, len(left), columns, left, right, out)

@@ -37,10 +37,14 @@ def check_columns(recipe: Recipe, family: Any) -> None:
             f"the pool {recipe.features.pool!r} is of the family {name!r}"
         )
     if search == "stumps" and name != "stumps":
+        kind = recipe.learner.kind
+        setting = f"learner.search: {search!r}"
         raise RecipeError(
-            f"learner.search: {search!r} takes a pool of the family 'stumps'; "
-            f"{recipe.features.pool!r} is of the family {name!r}"
+            f"{setting if kind != 'jointboost' else f'learner.kind: {kind!r}'} takes a pool of "
+            f"the family 'stumps'; {recipe.features.pool!r} is of the family {name!r}"
         )
+    if search == "products":
+        raise RecipeError("learner.search: 'products' is not for recipes; see ProductColumns")
     if search in _NEVER_STORED and recipe.store.where == "disk":
         raise RecipeError(f"store.where: the search {search!r} keeps no columns; leave it out")
 

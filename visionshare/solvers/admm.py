@@ -1,11 +1,11 @@
-"""The alternating direction method of multipliers for tasks of the squared hinge loss."""
+"""The alternating direction method of multipliers for the tasks' master problem."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotrs
 
 from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
@@ -26,15 +26,16 @@ class _Dual:
 
 
 class Admm(Solver):
-    """Splits scores from losses and weights from penalties.
+    """Splits scores from losses and weights from penalties; factors once, updates the factor.
 
     Copies a_t of the slacks z_t, u of W and ũ of w̃ carry loss and penalties; the weights solve a
-    linear system whose Cholesky factor serves all tasks.
+    linear system whose matrix changes only when a column enters (one triangular solve extends its
+    Cholesky factor) or leaves. One factor serves all tasks.
 
     Parameters
     ----------
     problem : TaskProblem
-        With all its columns.
+        May gain and lose columns between two calls of :meth:`solve`.
     as_published : bool, default False
         The paper's settings, for comparisons: ξ = max(10/n, 0.1), η = max(10, d) for all d columns
         alike, neither relaxation nor balancing.
@@ -64,9 +65,7 @@ class Admm(Solver):
         self.xi = max(10 / problem.m, 0.1) if as_published else first
         self.eta = 0.0
         self._metric = np.zeros(0)
-        columns = problem.columns.astype(np.float64)
-        self._products = columns @ columns.T
-        self._sums = columns.sum(axis=1)
+        self._removals = -1
         self._factor = np.zeros((0, 0))
         self._shared_factor = np.zeros((0, 0))
 
@@ -106,7 +105,7 @@ class Admm(Solver):
         problem = self.problem
         z = problem.slack(W)
         relaxed = self._relaxed * z + (1 - self._relaxed) * dual.a
-        dual.a = _nearest(relaxed + dual.mu / self.xi, problem.targets.weights / self.xi)
+        dual.a = problem.loss.prox(relaxed + dual.mu / self.xi, problem.targets.weights / self.xi)
         dual.mu = dual.mu + self.xi * (relaxed - dual.a)
         return z
 
@@ -151,6 +150,7 @@ class Admm(Solver):
             self.eta *= factor
             changed |= factor != 1
         if changed:
+            self._removals = -1
             self._factorize()
 
     def _weights(
@@ -162,8 +162,8 @@ class Admm(Solver):
         xi = self.xi
         W = old.W.copy()
         shared = old.shared
-        products = self._products
-        sums = self._sums
+        products = problem.products
+        sums = problem.sums
         targets = problem.targets
         Q = targets.s * (dual.mu + xi * (targets.c - dual.a))
         B = problem.backward(Q)
@@ -190,14 +190,20 @@ class Admm(Solver):
         return np.asarray(solution)
 
     def _factorize(self) -> None:
-        """Factor the systems of W and w̃ anew."""
+        """Extend the factors by the columns that entered; restart where columns left."""
         problem = self.problem
-        if self.as_published:
-            self.eta = max(_LEAST_ETA, float(problem.n))
+        eta = max(_LEAST_ETA, float(problem.n))
+        if self.as_published and self.eta != eta:
+            self.eta = eta
+            self._removals = -1
+        if self._removals != problem.removals:
+            self._removals = problem.removals
+            self._factor = np.zeros((0, 0))
+            self._shared_factor = np.zeros((0, 0))
         examples = problem.m
         if self.eta == 0 and problem.n:
             self.eta = max(_LEAST_ETA, _SHARE * examples * problem.n)
-        squares = np.diag(self._products) / examples
+        squares = np.diag(problem.products) / examples
         # All columns of a group have one weight, so that its proximal operator stays what it is.
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares
         sizes = np.diff(np.append(problem.starts, problem.n))
@@ -205,10 +211,10 @@ class Admm(Solver):
         if self.as_published:
             self._metric = np.full(problem.n, self.eta)
         if problem.per_task:
-            self._factor = _factored(self._system())
+            self._factor = _extended(self._factor, self._system())
         if problem.sharing:
-            matrix = np.diag(self._metric) + self.xi * problem.n_tasks * self._products
-            self._shared_factor = _factored(matrix)
+            matrix = np.diag(self._metric) + self.xi * problem.n_tasks * problem.products
+            self._shared_factor = _extended(self._shared_factor, matrix)
 
     def _system(self) -> np.ndarray:
         """Return [ξn, ξ1ᵀΦ; ξΦᵀ1, ξΦᵀΦ + η]: the intercept first, so that columns come last."""
@@ -216,15 +222,10 @@ class Admm(Solver):
         n = problem.n
         matrix = np.empty((n + 1, n + 1))
         matrix[0, 0] = self.xi * problem.m
-        matrix[0, 1:] = matrix[1:, 0] = self.xi * self._sums
-        matrix[1:, 1:] = self.xi * self._products
+        matrix[0, 1:] = matrix[1:, 0] = self.xi * problem.sums
+        matrix[1:, 1:] = self.xi * problem.products
         matrix[np.arange(1, n + 1), np.arange(1, n + 1)] += self._metric
         return matrix
-
-
-def _nearest(z: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Return argmin_a step·max(0, a)² + ½(a − z)²."""
-    return np.where(z >= 0, z / (1 + 2 * step), z)
 
 
 def _whole(weights: TaskWeights) -> np.ndarray:
@@ -243,6 +244,17 @@ def _factor(primal: float, dual: float) -> float:
     return float(np.clip(np.sqrt(ratio), 0.1, 10))
 
 
-def _factored(matrix: np.ndarray) -> np.ndarray:
-    """Return the lower Cholesky factor of a matrix, empty of an empty one."""
-    return np.asfortranarray(cholesky(matrix, lower=True, check_finite=False))
+def _extended(factor: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the lower Cholesky factor of a matrix whose leading part has this factor."""
+    have = len(factor)
+    if have == len(matrix):
+        return factor
+    if have == 0:
+        return np.asfortranarray(cholesky(matrix, lower=True, check_finite=False))
+    side = solve_triangular(factor, matrix[:have, have:], lower=True, check_finite=False)
+    corner = matrix[have:, have:] - side.T @ side
+    out = np.zeros_like(matrix, order="F")
+    out[:have, :have] = factor
+    out[have:, :have] = side.T
+    out[have:, have:] = cholesky(corner, lower=True, check_finite=False)
+    return out

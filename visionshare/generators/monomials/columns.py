@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
-from visionshare.search.exhaustive import winners
-from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
+from visionshare.machine.resources import thread_limit
 
 # Bytes of the products that are evaluated at once, and how many are at least.
 _BATCH_BYTES = 1 << 20
@@ -32,8 +30,8 @@ class ProductColumns(Columns):
     number s ≤ t, from 0; either may be a product itself. A product has an id for good once both
     have entered, and is evaluated when asked for, from the values of both: those of what entered
     are kept, 4 bytes an example each. Several pairs may give the same monomial, as (ab)c and a(bc)
-    do: :attr:`distinct` says which ids are the first of theirs, and :class:`PairProducts`
-    scores no others.
+    do: :attr:`distinct` says which ids are the first of theirs, and the search "products" scores
+    no others.
 
     Parameters
     ----------
@@ -55,7 +53,7 @@ class ProductColumns(Columns):
     >>> family = Pixels().fit(X)
     >>> columns = ProductColumns(ArrayColumns(X), family, entries=20)
     >>> y = X[:, 1] + X[:, 2] + 2 * X[:, 1] * X[:, 2] > 0
-    >>> model = ShareBoost(rounds=6, search=PairProducts()).fit(columns, y)
+    >>> model = ShareBoost(rounds=6, search="products").fit(columns, y)
     >>> [1, 2] in [m.tolist() for m in columns.monomials(model.support_)]
     True
     """
@@ -244,8 +242,12 @@ class ProductColumns(Columns):
 
     def _products_of(self, ids: np.ndarray) -> np.ndarray:
         """Return unscaled products (n, m), float32; learn their scaling."""
+        from visionshare.generators.monomials.kernels import pair_products
+
         t, s = self._pairs(ids)
-        out = self._values[t] * self._values[s]
+        out = np.empty((len(ids), self.shape[0]), np.float32)
+        with thread_limit(self.n_jobs):
+            pair_products(self._values, t, s, out)
         fresh = np.flatnonzero(~self._known[ids])
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])
@@ -263,33 +265,3 @@ def _resized(rows: np.ndarray, n: int) -> np.ndarray:
     longer = np.empty((n, *rows.shape[1:]), rows.dtype)
     longer[: len(rows)] = rows
     return longer
-
-
-@dataclass
-class PairProducts:
-    """Score every column that has an id by now, each monomial once.
-
-    Columns are :class:`ProductColumns`.
-
-    References
-    ----------
-    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §6.
-    """
-
-    def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
-    ) -> list[Candidate]:
-        """Return the best columns or products.
-
-        Raises
-        ------
-        InputError
-            If the columns are no ProductColumns.
-        """
-        columns = pool.columns
-        if not isinstance(columns, ProductColumns):
-            accepted = "ProductColumns, for PairProducts"
-            raise InputError("X", type(columns).__name__, accepted)
-        known = columns.d + columns.n_products
-        numbers = np.flatnonzero(~excluded[:known] & columns.distinct)
-        return winners(pool, numbers, criterion.score(pool, state, numbers), n)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from scripts.reproduce.joint_kernels import best_shared_stumps, grown_subset
 from visionshare.generators.stumps import StumpColumns
 from visionshare.machine.resources import thread_limit
+from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
 
 
 def _problem(seed, m=40, p=4, k=4, ties=False):

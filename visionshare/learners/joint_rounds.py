@@ -1,14 +1,4 @@
-"""JointBoost: GentleBoost with stumps that a subset of the classes shares.
-
-A round adds h(v, c) = a · 1[v_f > θ] + b to the scores of the classes of a subset, and a constant
-to those of the others; input, threshold and subset are those of the least weighted squared error.
-All thresholds of all inputs are examined; at each the subset grows by the class that leaves least
-error, up to all classes, and the best subset on the way counts (in the paper one subset grows for
-all thresholds together). Weights of earlier rounds stay unchanged.
-
-A. Torralba, K. P. Murphy, W. T. Freeman, "Sharing visual features for multiclass and multiview
-object detection", IEEE PAMI 29, 2007.
-"""
+"""The rounds of GentleBoost with stumps that a subset of the classes shares."""
 
 from __future__ import annotations
 
@@ -18,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scripts.reproduce.joint_kernels import best_shared_stumps, grown_subset
 from visionshare.generators.stumps import StumpColumns
-from visionshare.learners.examples import class_signs
+from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
 
 # Classes are learned as well as numbers can say: what is left of the loss.
 _NOTHING = 1e-14
@@ -50,46 +39,6 @@ class SharedStump:
     def intercepts(self) -> np.ndarray:
         """Intercepts (T,) beside these weights."""
         return np.where(self.shared, self.a + self.b, self.constants)
-
-
-@dataclass(frozen=True)
-class Step:
-    """The classifier after the last round of so many different stumps."""
-
-    n_features: int
-    weights: np.ndarray
-    intercept: np.ndarray
-    seconds: float
-
-
-class JointBoost:
-    """Some rounds: ``rounds_``, the stumps ``support_``, and a step of each in ``path_``."""
-
-    def __init__(self, rounds: int) -> None:
-        self.rounds = rounds
-
-    def fit(
-        self, columns: StumpColumns, y: np.ndarray, omega: np.ndarray | None = None
-    ) -> JointBoost:
-        """Choose stumps, the classes that share them and their numbers; y is 0 … k − 1, k > 2."""
-        omega = np.ones(len(y)) if omega is None else omega
-        signs = class_signs(y, int(y.max()) + 1)
-        self.rounds_ = tuple(shared_stumps(columns, signs, omega / omega.sum(), self.rounds))
-        self.support_ = np.array(list(dict.fromkeys(r.feature for r in self.rounds_)), np.int64)
-        position = {int(j): i for i, j in enumerate(self.support_)}
-        weights = np.zeros((signs.shape[1], len(position)))
-        intercept = np.zeros(signs.shape[1])
-        steps: dict[int, Step] = {}
-        width = 0
-        seconds = 0.0
-        for r in self.rounds_:
-            weights[:, position[r.feature]] += r.weights
-            intercept = intercept + r.intercepts
-            width = max(width, position[r.feature] + 1)
-            seconds += r.seconds
-            steps[width] = Step(width, weights[:, :width].copy(), intercept, seconds)
-        self.path_ = tuple(steps.values())
-        return self
 
 
 def shared_stumps(

@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from scripts.reproduce.drawn_weights import features_needed, sparsify
 from visionshare import CompactClassifier, Pixels, ShareBoost
 from visionshare.classifier import ExitRule
 from visionshare.datasets import Preprocessing
 from visionshare.errors import InputError
+from visionshare.learners.sparsification import features_needed, sparsify
 
 
 def test_draws_give_the_weights_on_average():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from scripts.reproduce.product_columns import PairProducts, ProductColumns
 from visionshare import GroupFeatureRegressor, Pixels, ShareBoost, StructuralBoostingRegressor, load
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.generators.monomials import ProductColumns
 
 
 def _columns(m=400, entries=30, seed=0):
@@ -45,7 +45,7 @@ def test_it_finds_an_interaction_and_its_classifier_holds_it(tmp_path):
     X, columns = _columns(1500)
     a, b, c = X[:, :3].T
     y = (a + b + c + 2 * a * b + 4 * a * b * c > 0) * 1
-    model = ShareBoost(rounds=12, search=PairProducts()).fit(columns, y)
+    model = ShareBoost(rounds=12, search="products").fit(columns, y)
     plain = ShareBoost(rounds=6).fit(X, y)
     assert [0, 1, 2] in [m.tolist() for m in columns.monomials(model.support_)]
     assert model.score(columns, y) > plain.score(X, y) + 0.1
@@ -58,11 +58,11 @@ def test_it_finds_an_interaction_and_its_classifier_holds_it(tmp_path):
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path):
     X, columns = _columns()
     y = (X[:, 0] * X[:, 1] + 0.5 * X[:, 0] > 0) * 1
-    settings = {"search": PairProducts(), "checkpoint": tmp_path / "rounds"}
+    settings = {"search": "products", "checkpoint": tmp_path / "rounds"}
     ShareBoost(rounds=4, **settings).fit(columns, y)
     _, fresh = _columns()
     resumed = ShareBoost(rounds=9, **settings).fit(fresh, y)
-    whole = ShareBoost(rounds=9, search=PairProducts()).fit(_columns()[1], y)
+    whole = ShareBoost(rounds=9, search="products").fit(_columns()[1], y)
     assert_array_equal(resumed.support_, whole.support_)
     assert_array_equal(resumed.coef_, whole.coef_)
 
@@ -70,7 +70,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path):
 def test_column_generation_multiplies_too():
     X, columns = _columns()
     y = 2 * X[:, 3] + X[:, 3] * X[:, 4] + X[:, 4]
-    model = GroupFeatureRegressor(alpha=0.5, search=PairProducts(), rounds=20).fit(columns, y)
+    model = GroupFeatureRegressor(alpha=0.5, search="products", rounds=20).fit(columns, y)
     monomials = [m.tolist() for m in columns.monomials(model.support_)]
     assert [3, 4] in monomials
     assert np.corrcoef(model.predict(columns), y)[0, 1] > 0.999
@@ -80,9 +80,9 @@ def test_wrong_things_are_refused():
     X, columns = _columns(entries=3)
     y = (X[:, 0] > 0) * 1
     with pytest.raises(InputError, match=r"^rounds: got"):
-        ShareBoost(rounds=4, search=PairProducts()).fit(columns, y)
+        ShareBoost(rounds=4, search="products").fit(columns, y)
     with pytest.raises(InputError, match=r"^X: got"):
-        ShareBoost(rounds=2, search=PairProducts()).fit(X, y)
+        ShareBoost(rounds=2, search="products").fit(X, y)
     with pytest.raises(InputError, match=r"^ids: got"):
         ShareBoost(rounds=2, search="exhaustive").fit(columns, y)
     with pytest.raises(InputError, match=r"^base: got"):
@@ -95,7 +95,7 @@ def test_room_is_checked_before_work_starts():
     X, columns = _columns(entries=30)
     y = X[:, 0] + X[:, 1] * X[:, 2]
     model = StructuralBoostingRegressor(
-        rounds=4, n_entering=10, search=PairProducts(), scaling="none", solver="newton"
+        rounds=4, n_entering=10, search="products", scaling="none", solver="newton"
     )
     with pytest.raises(
         InputError, match=r"^rounds: got '4 of 10 candidates'.*at most 3"
@@ -114,7 +114,7 @@ def test_a_price_for_factors_ends_a_pool_that_grows():
     for price in (1.0, 3.0):
         columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), 40, price)
         model = StructuralBoostingRegressor(
-            alpha=0.5, eps=0.05, rounds=8, n_entering=5, search=PairProducts(), scaling="none",
+            alpha=0.5, eps=0.05, rounds=8, n_entering=5, search="products", scaling="none",
             solver="newton",
         ).fit(columns, y)  # fmt: skip
         degrees = [len(factors) for factors in columns.monomials(model.support_)]
@@ -129,7 +129,7 @@ def test_a_warm_start_of_a_pool_that_grows_begins_anew():
     X = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
     y = X[:, 0] + X[:, 1] * X[:, 2] + X[:, 3] ** 2 * X[:, 1]
     columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), 100, 2.0)
-    settings = {"rounds": 6, "n_entering": 3, "search": PairProducts(), "solver": "newton"}
+    settings = {"rounds": 6, "n_entering": 3, "search": "products", "solver": "newton"}
     warm = StructuralBoostingRegressor(alpha=3.0, warm_start=True, **settings).fit(columns, y)
     warm.set_params(alpha=0.5).fit(columns, y)
     cold = StructuralBoostingRegressor(alpha=0.5, **settings).fit(columns, y)
@@ -203,7 +203,7 @@ def test_no_support_has_a_monomial_twice():
     X, columns = _columns(200, entries=200)
     y = X[:, 0] * X[:, 1] * X[:, 2] + (X[:, 0] + X[:, 3]) ** 3
     model = StructuralBoostingRegressor(
-        alpha=0.05, rounds=12, n_entering=10, search=PairProducts(), solver="newton"
+        alpha=0.05, rounds=12, n_entering=10, search="products", solver="newton"
     ).fit(columns, y)
     monomials = [tuple(m) for m in columns.monomials(model.support_)]
     assert len(monomials) > 10

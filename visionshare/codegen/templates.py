@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from visionshare.codegen.c_text import number, quoted, table
 
@@ -15,7 +15,12 @@ from visionshare.codegen.c_text import number, quoted, table
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+        # Parts are included by their place in the package.
+        loader=FileSystemLoader(Path(__file__).parents[1], encoding="ascii"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"c_float": number, "c_string": quoted}
     environment.globals |= {"c_table": table}

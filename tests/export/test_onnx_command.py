@@ -10,7 +10,7 @@ from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.export import onnx_program
 
-pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 
@@ -49,6 +49,23 @@ def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
         expected = model.decision_function(images)
     assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
     assert labels.tolist() == model.classes_[expected.argmax(axis=1)].tolist()
+
+
+def test_indices_and_an_older_opset_open_in_opencv(trained, tmp_path):
+    cv2 = pytest.importorskip("cv2", minversion="5.0")
+    file = tmp_path / "opencv.onnx"
+    command = ["export", str(trained), "--to", "onnx", "--labels", "indices", "--out", str(file)]
+    model = load(trained)
+    images = load_dataset("digits", "test").images[:50]
+    for opset in (13, 18):
+        assert main([*command, "--opset", str(opset)]) == 0
+        assert onnx.load(file).opset_import[0].version == opset
+        net = cv2.dnn.readNetFromONNX(str(file))
+        net.setInput(images, "images")
+        label, probabilities, _ = net.forward(["label", "probabilities", "scores"])
+        expected = model.predict(images)
+        assert model.classes_[label.ravel()].tolist() == expected.tolist()
+        assert model.classes_[probabilities.argmax(axis=1)].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from visionshare.export.preparation import (
     check_preparation,
     frame_of_noise,
 )
+from visionshare.recipes import list_pipelines, load_recipe
 
 ALL = {"contrast": True, "crop": True, "fit": "box", "margin": 2, "center": "mass"}
 STEPS = {
@@ -224,6 +225,28 @@ def test_the_command_writes_and_checks_it(tmp_path, capsys):
     refused = ["export", str(tmp_path / "vectors.safetensors"), "--preparation", "--out", str(out)]
     assert main(refused) == 2
     assert "gray or RGB images" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list_pipelines())
+def test_recipes_can_be_prepared(name):
+    """A recipe's preprocessing is exported in C, or the setting that hinders is named."""
+    recipe = load_recipe(name)
+    color = recipe.data.mode == "color" or recipe.data.source == "cifar10"
+    model = _model({}, (13, 11, 3) if color else (13, 11))
+    steps = recipe.preprocessing
+    steps = Preprocessing() if steps is None else steps.build()
+    model, program = replace(model, preprocessing=steps), c_program(model)
+    if name in ("ocr", "reader"):
+        with pytest.raises(InputError, match=r"preprocessing\.fit: got 'character'"):
+            with_preparation(model, program)
+    else:
+        assert "classifier_prepare.c" in with_preparation(model, program).files
+
+
+def test_digits_are_prepared_without_learning_again(trained, tmp_path, capsys):
+    out = tmp_path / "digits"
+    assert main(["export", str(trained), "--preparation", "--out", str(out), "--json"]) == 0
+    assert str(out / "classifier_prepare.c") in json.loads(capsys.readouterr().out)["files"]
 
 
 def test_preprocessing_of_floats_is_done_in_whole_numbers():

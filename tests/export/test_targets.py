@@ -74,10 +74,16 @@ def test_instructions_are_counted_one_by_one():
     counts = []
     for turns in (10, 20, 110):
         image = np.array([[turns, 0, 0, 0]], np.uint8)
-        counts.append(measure(sources, find_target("cortex-m0plus"), image).figures.instructions)
-    each = (counts[1] - counts[0]) / 10
-    assert 3 <= each <= 8
-    assert counts[2] - counts[1] == 90 * each
+        figures = measure(sources, find_target("cortex-m0plus"), image).figures
+        counts.append([figures.instructions, figures.cycles])
+    few, more, most = np.array(counts)
+    each = (more - few) / 10
+    assert 3 <= each[0] <= 8
+    assert (most - more)[0] == 90 * each[0]
+    # A turn loads and stores, and may jump back: each takes a cycle more.
+    for turns, (instructions, cycles) in ((10, more - few), (90, most - more)):
+        assert 2 <= (cycles - instructions) / turns <= 3
+    assert figures.microjoules == pytest.approx(figures.cycles * 3.0 * 0.093 / 1000)
 
 
 @needs_tools

@@ -31,6 +31,8 @@ _N_ON_CORE = 100
 # Frames of a camera, and how many.
 _FRAME = (240, 320)
 _N_FRAMES = 10
+# Figures that only some cores have.
+_OF_CYCLES = ("cycles", "cycles_from", "microjoules", "chip")
 
 
 @dataclass(frozen=True)
@@ -333,6 +335,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
         "instructions": "{:,} per image on average",
         "most_instructions": "{:,} at most",
         "cycles": "{:,} per image on average",
+        "microjoules": "{:,.0f} per image on average",
         "different_labels": f"{{}} of {n}, compared with Python",
         "different_scores": f"{{}} of {n}, compared with Python",
         "frame_flash": "{:,} bytes, with its preparation",
@@ -351,7 +354,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
                 f", about {layer['instructions']:,} instructions"
                 for layer in value
             ]
-        if name == "layers" or (name == "cycles" and value is None):
+        if name == "layers" or (name in _OF_CYCLES and value is None):
             continue
         shown = "unknown" if value is None else texts.get(name, "{}").format(value)
         if shown:

@@ -28,7 +28,6 @@ class AvrRun(NamedTuple):
     """What a core said of images, and what the program takes."""
 
     runs: list[CoreRun]
-    cycles: list[int]
     stack: int
     flash: int
     ram: int
@@ -63,15 +62,14 @@ def run_on_avr(sources: DeviceSources, target: Target, images: np.ndarray, optim
         command = [host, program, target.cpu, folder / "images", *places]
         printed = run_command([*map(str, command)], "simavr").splitlines()
     *lines, stack = (line[2:] for line in printed if line.startswith("= "))
-    runs, cycles = [], []
+    runs = []
     for line in lines:
         label, instructions, taken, scores = line.split()
         found = np.frombuffer(bytes.fromhex(scores), sources.score)
-        runs.append(CoreRun(int(label), found, int(instructions)))
-        cycles.append(int(taken))
+        runs.append(CoreRun(int(label), found, int(instructions), int(taken)))
     linked = read_image(elf)
     constants = table_bytes(elf)
-    return AvrRun(runs, cycles, int(stack), linked.flash, linked.static_ram, constants)
+    return AvrRun(runs, int(stack), linked.flash, linked.static_ram, constants)
 
 
 def _words(sources: DeviceSources) -> dict[str, str]:

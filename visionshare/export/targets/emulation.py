@@ -11,6 +11,7 @@ import numpy as np
 
 from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
+from visionshare.export.targets.cycles import CYCLE_MODELS
 from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
@@ -28,7 +29,7 @@ UNTOUCHED = 0xA5
 _MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
-_INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
+_INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE, _TAKEN, _NEXT, _ACCESSES = range(9)
 # Registers of the three arguments, the first of them for the result too; of the stack, and of the
 # address to return to.
 _REGISTERS = {
@@ -39,11 +40,12 @@ _REGISTERS = {
 
 
 class CoreRun(NamedTuple):
-    """What a core said of one image, and the instructions that it took."""
+    """What a core said of one image, and the instructions and cycles that it took."""
 
     label: int
     scores: np.ndarray
     instructions: int
+    cycles: int | None = None
 
 
 class EmulatedCore:
@@ -89,15 +91,19 @@ class EmulatedCore:
         self._core.mem_write(self._work, b"\xcd" * max(1, work_bytes))
         self._core.mem_write(self._top - _STACK_BYTES, bytes([UNTOUCHED]) * _STACK_BYTES)
         # 3) Counters.
-        self._counters = np.zeros(6, np.uint64)
+        self._counters = np.zeros(9, np.uint64)
         self._counters[_LOWEST] = self._top
         self._counters[_REGISTER] = self._stack
         self._counters[_ADDRESS] = self._counters[_VALUE:].ctypes.data
         self._counters[_CORE] = self._core._uch.value
+        self._cycle_model = CYCLE_MODELS.get(target.name) if counted else None
         if counted:
-            count, watch = _hooks()
+            count, watch, access = _hooks()
             self._add_hook(self._unicorn.UC_HOOK_CODE, count)
             self._add_hook(self._unicorn.UC_HOOK_BLOCK, watch)
+        if self._cycle_model is not None:
+            kinds = self._unicorn.UC_HOOK_MEM_READ | self._unicorn.UC_HOOK_MEM_WRITE
+            self._add_hook(kinds, access)
 
     def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
@@ -108,7 +114,7 @@ class EmulatedCore:
             core.reg_write(register, address)
         core.reg_write(self._back, self._return)
         core.reg_write(self._stack, self._top)
-        self._counters[_INSTRUCTIONS] = 0
+        self._counters[[_INSTRUCTIONS, _TAKEN, _ACCESSES]] = 0
         try:
             core.emu_start(self._entry, self._stop, timeout=_MICROSECONDS)
         except self._unicorn.UcError as error:
@@ -117,8 +123,10 @@ class EmulatedCore:
             raise ExportError("the emulated core did not return")
         scores = bytes(core.mem_read(self._scores, 4 * self._sources.n_classes))
         label = int(core.reg_read(self._arguments[0])) & 0xFFFFFFFF
-        instructions = int(self._counters[_INSTRUCTIONS])
-        return CoreRun(label, np.frombuffer(scores, self._sources.score), instructions)
+        instructions, accesses, taken = self._counters[[_INSTRUCTIONS, _ACCESSES, _TAKEN]].tolist()
+        model = self._cycle_model
+        cycles = None if model is None else model.cycles(instructions, accesses, taken)
+        return CoreRun(label, np.frombuffer(scores, self._sources.score), instructions, cycles)
 
     @property
     def stack_bytes(self) -> int:
@@ -167,8 +175,8 @@ class EmulatedCore:
 
 
 @cache
-def _hooks() -> tuple[Any, Any]:
-    """Return what counts an instruction, and what looks at the stack where a block begins."""
+def _hooks() -> tuple[Any, Any, Any]:
+    """Return what counts an instruction, looks at the stack where a block begins, counts data."""
     from numba import cfunc, types
     from unicorn.unicorn_py3.unicorn import uclib
 
@@ -180,6 +188,9 @@ def _hooks() -> tuple[Any, Any]:
     @cfunc(kind)
     def count(core, at, size, counters):  # type: ignore[no-untyped-def]
         counters[_INSTRUCTIONS] += 1
+        if at != counters[_NEXT]:
+            counters[_TAKEN] += 1
+        counters[_NEXT] = at + size
 
     @cfunc(kind)
     def watch(core, at, size, counters):  # type: ignore[no-untyped-def]
@@ -187,4 +198,13 @@ def _hooks() -> tuple[Any, Any]:
         if counters[_VALUE] < counters[_LOWEST]:
             counters[_LOWEST] = counters[_VALUE]
 
-    return count, watch
+    of_data = types.void(
+        types.voidptr, types.int32, types.uint64, types.int32, types.int64,
+        types.CPointer(types.uint64),
+    )  # fmt: skip
+
+    @cfunc(of_data)
+    def access(core, kind, at, size, value, counters):  # type: ignore[no-untyped-def]
+        counters[_ACCESSES] += 1
+
+    return count, watch, access

@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.errors import BudgetError, ExportError, InputError
 from visionshare.export.targets.avr import run_on_avr
 from visionshare.export.targets.compiling import compile_and_link
+from visionshare.export.targets.cycles import CYCLE_MODELS
 from visionshare.export.targets.emulation import CoreRun, EmulatedCore
 from visionshare.export.targets.linked import read_image, symbol_size
 from visionshare.export.targets.sources import DeviceSources
@@ -40,7 +41,12 @@ class TargetFigures:
     images : int
         How many were classified.
     cycles : int, optional
-        An image, in the mean, where the emulator counts them.
+        An image, in the mean, where the emulator counts them or the core has a model.
+    cycles_from : str, optional
+        The emulator, or the manual whose timings are the model.
+    microjoules : float, optional
+        An image, in the mean, by the datasheet of ``chip``.
+    chip : str, optional
 
     Examples
     --------
@@ -61,6 +67,9 @@ class TargetFigures:
     work: int
     images: int
     cycles: int | None = None
+    cycles_from: str | None = None
+    microjoules: float | None = None
+    chip: str | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +181,7 @@ def measure(
         constants=constants,
         work=work,
         images=len(runs),
+        **_cycles(target, runs),
     )
     return Measured(figures, *_labels_and_scores(runs))
 
@@ -207,9 +217,24 @@ def _measured_on_avr(
     figures = TargetFigures(
         target.name, ran.flash, ran.ram, ran.stack, round(sum(counts) / len(counts)), max(counts),
         ran.flash - ran.constants, ran.constants, ran.ram, len(counts),
-        round(sum(ran.cycles) / len(counts)),
+        **_cycles(target, ran.runs),
     )  # fmt: skip
     return Measured(figures, *_labels_and_scores(ran.runs))
+
+
+def _cycles(target: Target, runs: list[CoreRun]) -> dict[str, Any]:
+    """Return the mean cycles and energy of an image; nothing of a core without a model."""
+    cycles = [run.cycles for run in runs if run.cycles is not None]
+    if not cycles:
+        return {}
+    model = CYCLE_MODELS[target.name]
+    mean = sum(cycles) / len(cycles)
+    return {
+        "cycles": round(mean),
+        "cycles_from": model.source,
+        "microjoules": model.microjoules(mean),
+        "chip": model.chip or None,
+    }
 
 
 def _linked(sources: DeviceSources, target: Target, optimize: str) -> tuple[bytes, int]:

@@ -192,13 +192,10 @@ def draw(found: Sequence[Point], file: Path) -> None:
     from matplotlib.figure import Figure
 
     costs = compared_costs(found)
-    n_rows = -(-len(costs) // 2)
-    figure = Figure(figsize=(11, 4.2 * n_rows + 0.5), layout="constrained")
-    axes = figure.subplots(n_rows, 2, sharey=True, squeeze=False).ravel()
-    for axis in axes[len(costs) :]:
-        axis.remove()
+    figure = Figure(figsize=(7.5, 3.9 * len(costs) + 0.5), layout="constrained")
+    axes = figure.subplots(len(costs), squeeze=False).ravel()
     names = []
-    for axis, cost in zip(axes, costs, strict=False):
+    for axis, cost in zip(axes, costs, strict=True):
         axis.set(xscale="log", yscale="log", xlabel=cost)
         axis.grid(alpha=0.3)
         for kind, marker, color in (
@@ -217,11 +214,10 @@ def draw(found: Sequence[Point], file: Path) -> None:
         names.append(
             [Name(p.name, p.costs[cost], p.error, (0, 0, 0), p.kind == OURS) for p in best]
         )
-    label_axis(axes[0].yaxis, short)
-    for axis in axes[::2]:
+        label_axis(axis.yaxis, short)
         axis.set_ylabel("test error, %")
     figure.legend(loc="outside lower center", ncols=3)
-    place_names(figure, dict(zip(axes, names, strict=False)))
+    place_names(figure, dict(zip(axes, names, strict=True)))
     # The same figures give the same file.
     with matplotlib.rc_context({"svg.hashsalt": "front", "svg.fonttype": "none"}):
         figure.savefig(file, metadata={"Date": None})

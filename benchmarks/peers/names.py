@@ -78,7 +78,7 @@ def _written(axis: Any, name: Name, place: tuple[float, float, str, str]) -> Any
         (x, y),
         textcoords="offset points",
         color=name.color,
-        fontsize=7,
+        fontsize=8,
         ha=horizontal,
         va=vertical,
     )

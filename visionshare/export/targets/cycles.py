@@ -43,8 +43,8 @@ class CycleModel:
         return self.volts * self.milliamperes_per_megahertz * cycles / 1000
 
 
-# Arm publishes no timings of the Cortex-M7, M33 and M55, nor Espressif of its cores: they have no
-# model.
+# No published timings of the Cortex-M7, M33 and M55 or of Espressif's cores are known to us: these
+# have no model.
 CYCLE_MODELS = {
     # Cortex-M0+ Technical Reference Manual (DDI 0484), table 3.1: loads and stores take 2 cycles,
     # several registers 1 + N, taken branches 2, products 1. STM32L072 datasheet (DS10685): 93 uA

@@ -10,7 +10,7 @@ nox.needs_version = ">=2024.3"
 nox.options.sessions = ["lint", "tests", "docs"]
 nox.options.default_venv_backend = "venv"
 
-OLDEST, NEWEST = "3.10", "3.13"
+OLDEST, NEWEST = "3.10", "3.14"
 
 
 def oldest_versions() -> list[str]:
@@ -25,7 +25,7 @@ def oldest_versions() -> list[str]:
     return [f"{match[1]}=={match[2]}" for match in found if match]
 
 
-@nox.session(python=[OLDEST, "3.11", "3.12", NEWEST])
+@nox.session(python=[OLDEST, "3.11", "3.12", "3.13", NEWEST])
 def tests(session: nox.Session) -> None:
     """Run the tests with the newest versions of all dependencies."""
     session.install("-e", ".[test,parquet]")

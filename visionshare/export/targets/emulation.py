@@ -15,6 +15,7 @@ from visionshare.export.targets.cycles import CYCLE_MODELS
 from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
+from visionshare.export.targets.thumb import accesses
 
 _FLASH = 0x08000000
 _MEMORY = 0x20000000
@@ -30,6 +31,8 @@ _MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
 _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE, _TAKEN, _NEXT, _ACCESSES = range(9)
+# Behind the counters: the values that the instruction at each half word of flash loads or stores.
+_TABLE = 9
 # Registers of the three arguments, the first of them for the result too; of the stack, and of the
 # address to return to.
 _REGISTERS = {
@@ -91,19 +94,23 @@ class EmulatedCore:
         self._core.mem_write(self._work, b"\xcd" * max(1, work_bytes))
         self._core.mem_write(self._top - _STACK_BYTES, bytes([UNTOUCHED]) * _STACK_BYTES)
         # 3) Counters.
-        self._counters = np.zeros(9, np.uint64)
+        self._counters = np.zeros(_TABLE + flash // 2, np.uint64)
         self._counters[_LOWEST] = self._top
         self._counters[_REGISTER] = self._stack
         self._counters[_ADDRESS] = self._counters[_VALUE:].ctypes.data
         self._counters[_CORE] = self._core._uch.value
         self._cycle_model = CYCLE_MODELS.get(target.name) if counted else None
         if counted:
-            count, watch, access = _hooks()
+            count, watch = _hooks()
             self._add_hook(self._unicorn.UC_HOOK_CODE, count)
             self._add_hook(self._unicorn.UC_HOOK_BLOCK, watch)
         if self._cycle_model is not None:
-            kinds = self._unicorn.UC_HOOK_MEM_READ | self._unicorn.UC_HOOK_MEM_WRITE
-            self._add_hook(kinds, access)
+            # Hooks of memory change what Unicorn computes.
+            for address, content in image.sections:
+                if address < _MEMORY:
+                    counts = accesses(content)
+                    start = _TABLE + (address - _FLASH) // 2
+                    self._counters[start : start + len(counts)] = counts
 
     def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
@@ -175,8 +182,8 @@ class EmulatedCore:
 
 
 @cache
-def _hooks() -> tuple[Any, Any, Any]:
-    """Return what counts an instruction, looks at the stack where a block begins, counts data."""
+def _hooks() -> tuple[Any, Any]:
+    """Return what counts an instruction, and what looks at the stack where a block begins."""
     from numba import cfunc, types
     from unicorn.unicorn_py3.unicorn import uclib
 
@@ -191,6 +198,7 @@ def _hooks() -> tuple[Any, Any, Any]:
         if at != counters[_NEXT]:
             counters[_TAKEN] += 1
         counters[_NEXT] = at + size
+        counters[_ACCESSES] += counters[_TABLE + ((at - _FLASH) >> 1)]
 
     @cfunc(kind)
     def watch(core, at, size, counters):  # type: ignore[no-untyped-def]
@@ -198,13 +206,4 @@ def _hooks() -> tuple[Any, Any, Any]:
         if counters[_VALUE] < counters[_LOWEST]:
             counters[_LOWEST] = counters[_VALUE]
 
-    of_data = types.void(
-        types.voidptr, types.int32, types.uint64, types.int32, types.int64,
-        types.CPointer(types.uint64),
-    )  # fmt: skip
-
-    @cfunc(of_data)
-    def access(core, kind, at, size, value, counters):  # type: ignore[no-untyped-def]
-        counters[_ACCESSES] += 1
-
-    return count, watch, access
+    return count, watch

@@ -70,8 +70,7 @@ class Forward:
 
     def __getstate__(self) -> dict[str, Any]:
         # Addresses of kernels are those of this process.
-        made = ("_pieces", "_shared")
-        return {name: value for name, value in vars(self).items() if name not in made}
+        return {name: value for name, value in vars(self).items() if name != "_pieces"}
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return what the layers make of images (n, *out_shape), float32."""
@@ -86,19 +85,6 @@ class Forward:
             for batch in image_batches(len(raster), self._bytes_per_image):
                 self._apply(raster[batch], out[batch], _NOWHERE, n_jobs)
         return out
-
-    @cached_property
-    def _shared(self) -> Any:
-        from visionshare.generators.layers.shared_windows import SharedLayers
-
-        return SharedLayers(self._layers)
-
-    def values_of_windows(
-        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int
-    ) -> np.ndarray:
-        """Return what the layers make of windows of an image (H, W, C), each in one row."""
-        found: np.ndarray = self._shared.values(image, ys, xs, n_jobs)
-        return found
 
     def picked(self, raster: np.ndarray, places: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return some of the last layer's values, (n, len(places)), float32."""

@@ -25,6 +25,7 @@ from visionshare.generators.layers.family.layer import FeatureLayer
 from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.layer import Fitted, Layer
 from visionshare.generators.layers.registry import layer_class
+from visionshare.generators.layers.shared_windows import SharedLayers
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_image_shape, check_state, family_state
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _MOST_LAYERS = 16
 _LARGEST_OUTPUT = 2**26
+# What is made of layers and weights when it is first needed.
+_MADE = ("_forward", "_scores", "_windows")
 
 
 class Network(FeatureFamily):
@@ -162,13 +165,13 @@ class Network(FeatureFamily):
 
     def _forget(self) -> None:
         """Drop what was made of former layers."""
-        vars(self).pop("_forward", None)
-        vars(self).pop("_scores", None)
+        for name in _MADE:
+            vars(self).pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_forward", None)
-        state.pop("_scores", None)
+        for name in _MADE:
+            state.pop(name, None)
         return state
 
     @property
@@ -208,7 +211,12 @@ class Network(FeatureFamily):
     ) -> np.ndarray:
         """Return the weighted sums of windows, which share first layers where this saves work."""
         raster = check_images(image[None])[0]
-        return self._scorer(weights).values_of_windows(raster, ys, xs, n_jobs)
+        known = vars(self).get("_windows")
+        if known is None or known[0] is not weights:
+            known = (weights, SharedLayers(self._with_sums(weights)))
+            self._windows = known
+        found: np.ndarray = known[1].values(raster, ys, xs, n_jobs)
+        return found
 
     def _scorer(self, weights: np.ndarray) -> Forward:
         """Return the layers and one more that sums; kept for the weights of the last call."""
@@ -216,13 +224,17 @@ class Network(FeatureFamily):
         if known is not None and known[0] is weights:
             found: Forward = known[1]
             return found
+        made = Forward(self._with_sums(weights))
+        self._scores = (weights, made)
+        return made
+
+    def _with_sums(self, weights: np.ndarray) -> list[Fitted]:
+        """Return the layers and one more that sums."""
         shape = self.layers_[-1].out_shape
         every = np.zeros((len(weights), int(np.prod(shape))), np.float32)
         np.add.at(every.T, self.places_, np.asarray(weights, np.float32).T)
         sums = UnitLayer(shape, every, np.zeros(len(weights), np.float32), "none")
-        made = Forward([*self.layers_, sums])
-        self._scores = (weights, made)
-        return made
+        return [*self.layers_, sums]
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that share the work of the layers before the last."""

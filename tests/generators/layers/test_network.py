@@ -164,3 +164,10 @@ def test_parameters_of_layers_are_checked_before_work():
         Network([Features(None)]).fit(IMAGES)
     with pytest.raises(InputError, match=r"^random_state: got"):
         Network([maps()], random_state=-1).fit(IMAGES)
+
+
+def test_weights_that_change_count_at_once(deep):
+    weights = np.random.default_rng(1).normal(size=(3, deep.n_features_)).astype(np.float32)
+    before = deep.weighted_sums(IMAGES, weights)
+    weights *= 2
+    assert_allclose(deep.weighted_sums(IMAGES, weights), 2 * before, rtol=1e-5, atol=1e-3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -199,7 +199,8 @@ class Network(FeatureFamily):
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return sums of all features times weights: scores without intercepts, (n_images, k)."""
         raster = check_images(images, self.image_shape_)
-        return self._scorer(weights).values(raster, n_jobs)
+        scorer: Forward = self._kept("_scores", weights, Forward)
+        return scorer.values(raster, n_jobs)
 
     def window_sums(
         self,
@@ -211,21 +212,18 @@ class Network(FeatureFamily):
     ) -> np.ndarray:
         """Return the weighted sums of windows, which share first layers where this saves work."""
         raster = check_images(image[None])[0]
-        known = vars(self).get("_windows")
-        if known is None or known[0] is not weights:
-            known = (weights, SharedLayers(self._with_sums(weights)))
-            self._windows = known
-        found: np.ndarray = known[1].values(raster, ys, xs, n_jobs)
-        return found
+        shared: SharedLayers = self._kept("_windows", weights, SharedLayers)
+        return shared.values(raster, ys, xs, n_jobs)
 
-    def _scorer(self, weights: np.ndarray) -> Forward:
-        """Return the layers and one more that sums; kept for the weights of the last call."""
-        known = vars(self).get("_scores")
+    def _kept(self, name: str, weights: np.ndarray, make: Callable[[list[Fitted]], Any]) -> Any:
+        """Return what is made of the layers and one that sums; kept for the last weights."""
+        known = vars(self).get(name)
         if known is not None and known[0] is weights:
-            found: Forward = known[1]
-            return found
-        made = Forward(self._with_sums(weights))
-        self._scores = (weights, made)
+            return known[1]
+        made = make(self._with_sums(weights))
+        # Weights that can be written to may change.
+        if not weights.flags.writeable:
+            setattr(self, name, (weights, made))
         return made
 
     def _with_sums(self, weights: np.ndarray) -> list[Fitted]:

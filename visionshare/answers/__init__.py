@@ -53,7 +53,8 @@ def rule_from_values(values: Any) -> Rule | None:
     if values is None:
         return None
     if isinstance(values, Mapping):
-        kind, names = values.get("kind"), set(values)
+        kind = values.get("kind")
+        names = set(values)
         if kind == "labels" and names == {"kind", "labels", "thresholds"}:
             thresholds = tuple(map(float, values["thresholds"]))
             return LabelRule(tuple(map(str, values["labels"])), thresholds)

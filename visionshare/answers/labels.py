@@ -119,5 +119,6 @@ class LabelRule:
 
     def to_values(self) -> dict[str, Any]:
         """Return plain values that a file holds."""
-        labels, thresholds = list(self.labels), list(self.thresholds)
+        labels = list(self.labels)
+        thresholds = list(self.thresholds)
         return {"kind": "labels", "labels": labels, "thresholds": thresholds}

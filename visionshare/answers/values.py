@@ -11,9 +11,11 @@ from visionshare.errors import InputError
 from visionshare.scores import softmax
 
 # Levels at most, and examples for each at least.
-_MOST_LEVELS, _PER_LEVEL = 64, 3
+_MOST_LEVELS = 64
+_PER_LEVEL = 3
 # A value is between two levels; what is learned reaches so many levels farther, to either side.
-_SPREAD, _SHARE = 2, 0.5
+_SPREAD = 2
+_SHARE = 0.5
 # Of arcs that are wider fractions of a period, chords say too little.
 _WIDE = 1 / 8
 # Times the temperature of probabilities, the one that fits them first.
@@ -78,7 +80,8 @@ class ValueRule:
             return np.asarray(probabilities @ self.classes)
         turn = 2 * np.pi / self.period
         angles = self.classes * turn
-        sines, cosines = probabilities @ np.sin(angles), probabilities @ np.cos(angles)
+        sines = probabilities @ np.sin(angles)
+        cosines = probabilities @ np.cos(angles)
         return np.asarray(np.arctan2(sines, cosines) / turn % self.period)
 
     def errors(self, said: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -116,7 +119,8 @@ class ValueRule:
             narrow = gaps < self.period * _WIDE
             inner = np.flatnonzero(narrow & np.roll(narrow, 1))
         for j in inner:
-            before, after = gaps[j - 1], gaps[j]
+            before = gaps[j - 1]
+            after = gaps[j]
             part = _SHARE / (before + after)
             spread[j, j] -= _SHARE
             spread[j, j - 1] += part * after

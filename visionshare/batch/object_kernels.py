@@ -8,10 +8,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def object_boxes(numbers: np.ndarray) -> np.ndarray:
-    """Return the box of each number: first row, first column, last row and column (exclusive).
-
-    The box of a number that no pixel has is empty: all zeros.
-    """
+    """Return the box of each number: first row, first column, last row and column (exclusive)."""
+    # The box of a number that no pixel has is empty: all zeros.
     # numbers: (H, W), whole numbers from 0
     # boxes: (largest number + 1, 4), int64
     height, width = numbers.shape

@@ -36,27 +36,18 @@ _MOST_OBJECTS = 1_000_000
 
 @dataclass(frozen=True)
 class Region:
-    """A rectangle of an image, and the object of a mask that is cut out of it.
+    """A rectangle of an image, and the object of a mask that is cut out of it."""
 
-    Attributes
-    ----------
-    path : str
-        The image.
-    box : tuple of int
-        First row, first column, last row and last column (exclusive); it may reach beyond the
-        image, which is black there.
-    number : int
-        Number of the object in the mask; 0 without a mask.
-    mask : str
-        The image of numbers; empty for a whole rectangle.
-    level : int
-        Of a pyramid, whose pixels the box counts.
-    """
-
+    #: The image.
     path: str
+    #: First row, first column, last row and last column (exclusive); it may reach beyond the image,
+    #: which is black there.
     box: tuple[int, int, int, int]
+    #: Number of the object in the mask; 0 without a mask.
     number: int = 0
+    #: The image of numbers; empty for a whole rectangle.
     mask: str = ""
+    #: Level of the pyramid whose pixels the box counts.
     level: int = 0
 
     def __str__(self) -> str:
@@ -84,21 +75,7 @@ def files_of(text: str) -> tuple[str, ...]:
 
 
 def tiles_of(path: str, side: int, level: int = 0) -> Iterator[Region]:
-    """Yield the tiles of an image, row by row; the last ones of a row or column overlap others.
-
-    Parameters
-    ----------
-    path : str
-    side : int
-        Rows and columns of a tile; an image that is smaller is one tile.
-    level : int, default 0
-        Of a pyramid; 0 is its largest image.
-
-    Raises
-    ------
-    DataError
-        If the image cannot be read, or has no such level.
-    """
+    """Yield the tiles of an image, row by row; the last ones of a row or column overlap others."""
     height, width = Scan(path, level).shape
     for y in _starts(height, side):
         for x in _starts(width, side):
@@ -117,23 +94,8 @@ def _starts(length: int, side: int) -> list[int]:
 def objects_of(
     paths: Sequence[str], masks: Path, level: int = 0, n_jobs: int = 1
 ) -> Iterator[Region]:
-    """Yield the objects of images, by the numbers in their masks: files of their names in a folder.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    masks : pathlib.Path
-        Folder of label images: 0 is the ground, every other number an object.
-    level : int, default 0
-        Of pyramids that the masks belong to.
-    n_jobs : int, default 1
-        Threads that decode masks.
-
-    Raises
-    ------
-    DataError
-        If an image has no mask, or one of another size.
-    """
+    """Yield the objects of images, by the numbers in their masks."""
+    # Masks are label images, files of the images' names: 0 is the ground, others are objects.
     files: dict[str, Path] = {}
     for file in sorted(masks.iterdir(), reverse=True):
         if file.is_file():
@@ -194,23 +156,7 @@ def _numbers(mask: Path) -> np.ndarray:
 def patches_around(
     points: Path, paths: Sequence[str], side: int, level: int = 0
 ) -> Iterator[Region]:
-    """Yield the patches around the points of a CSV file with the columns path, y and x.
-
-    Parameters
-    ----------
-    points : pathlib.Path
-    paths : sequence of str
-        The images; a point names one of them by its path or its file name.
-    side : int
-        Rows and columns of a patch, whose middle is the point.
-    level : int, default 0
-        Of pyramids, whose pixels the points count.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or a line is not a point of one of the images.
-    """
+    """Yield the patches around the points of a CSV file with the columns path, y and x."""
     known = {os.path.basename(path): path for path in paths} | {path: path for path in paths}
     try:
         with open(points, newline="", encoding="utf-8-sig") as file:

@@ -15,27 +15,14 @@ _COMPARED = 10
 def suggested(probabilities: np.ndarray, features: np.ndarray, count: int) -> np.ndarray:
     """Return the numbers of pictures that teach most, the most useful first.
 
-    One after the other, the picture is taken whose doubt, times its distance to the nearest one
-    that was taken before, is the largest. Doubt is 1 minus the lead of the likeliest class.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, k)
-    features : ndarray of shape (n, p)
-        What the classifier sees of the pictures.
-    count : int
-
-    Raises
-    ------
-    InputError
-        If ``count`` is below 1.
-
     Examples
     --------
     >>> probabilities = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5], [0.4, 0.6]])
     >>> suggested(probabilities, np.array([[0.0], [1.0], [1.0], [3.0]]), 2).tolist()
     [1, 3]
     """
+    # One after the other, the picture is taken whose doubt, times its distance to the nearest one
+    # that was taken before, is the largest. Doubt is 1 minus the lead of the likeliest class.
     if count < 1:
         raise InputError("count", count, "1 or more")
     # 1) The least sure ones, and how far they are apart in standardized features.

@@ -57,17 +57,6 @@ class _Table:
 def check_table(out: str | os.PathLike[str], argument: str = "out") -> None:
     """Check that the ending of a file says a known kind of table, and that it can be written.
 
-    Parameters
-    ----------
-    out : path-like
-    argument : str, default "out"
-        What a message calls it.
-
-    Raises
-    ------
-    InputError
-        If the ending is unknown, or the library that writes it is not installed.
-
     Examples
     --------
     >>> check_table("features.csv")
@@ -168,10 +157,6 @@ def _row_columns(columns: StoreColumns) -> dict[str, list[Any]]:
 
 def feature_descriptions(family: FeatureFamily) -> list[str]:
     """Return a line for each feature of a fitted family: its kind and its plain parameters.
-
-    Parameters
-    ----------
-    family : FeatureFamily
 
     Examples
     --------

@@ -30,7 +30,8 @@ _SIDE = 6
 #: Shares of the known pictures whose score is below the quantiles of a rule.
 LEVELS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 # Measures of the scores, of contrast and slopes; what is seen of a picture, and all measures.
-_SCORES, _CONTRASTS = 4, 3
+_SCORES = 4
+_CONTRASTS = 3
 _SEEN = _SIDE * _SIDE + _SCORES + _CONTRASTS
 _N = _SEEN + _CONTRASTS
 # Measures count no more than those of rare known pictures, in standard deviations.
@@ -135,7 +136,8 @@ class UnknownRule:
         lowest = (measured @ self.weights.T.astype(np.float64)).min(axis=1)
         left = lowest - self.offsets[best]
         # Below the lowest quantile the share falls on, by the distance: 0 is never reached.
-        low, high = self.quantiles[0], self.quantiles[-2]
+        low = self.quantiles[0]
+        high = self.quantiles[-2]
         span = max(float(high - low), 1e-6)
         below = LEVELS[0] * np.exp(np.minimum(left - low, 0) / span)
         return np.where(left < low, below, np.interp(left, self.quantiles, LEVELS))
@@ -262,10 +264,8 @@ def _window_sums(
 
 
 def appearance(look: Look, scores: np.ndarray, temperature: float) -> np.ndarray:
-    """Return how sure scores are and how images look, (n, 46).
-
-    Four numbers of the scores, the view, the logarithms of contrast and slopes, and these.
-    """
+    """Return how sure scores are and how images look, (n, 46)."""
+    # Four numbers of the scores, the view, the logarithms of contrast and slopes, and these.
     scaled = np.asarray(scores, np.float64) / temperature
     two = np.partition(scaled, scaled.shape[1] - 2, axis=1)[:, -2:]
     largest = softmax(scores, temperature).max(axis=1)
@@ -281,12 +281,10 @@ def few_measures() -> list[int]:
 
 
 def measures(look: Look, sums: np.ndarray, temperature: float, rule: UnknownRule) -> np.ndarray:
-    """Return what the sums of a rule weigh, (n, 101) or (n, 102).
-
-    The standardized appearance within bounds, its squares, the distance to the class, what is
-    known of the scores and of contrast without bounds, the distance of the features if the rule
-    has one, and 1.
-    """
+    """Return what the sums of a rule weigh, (n, 101) or (n, 102)."""
+    # The standardized appearance within bounds, its squares, the distance to the class, what is
+    # known of the scores and of contrast without bounds, the distance of the features if the rule
+    # has one, and 1.
     scores = sums[:, : len(rule.means)]
     best = np.argmax(scores, axis=1)
     seen = appearance(look, scores, temperature)

@@ -30,13 +30,15 @@ __all__ = ["FEWEST", "learn_unknown_rule"]
 
 _RIDGE = 0.01
 # Known pictures to measure at most, and made ones of each kind.
-_MOST_KNOWN, _PER_KIND = 5000, 400
+_MOST_KNOWN = 5000
+_PER_KIND = 400
 # A class with fewer held-out pictures than these has a threshold between its own and that of all.
 _OWN = 20.0
 # The share of known pictures that a sum calls rare.
 _RARE = 0.02
 # Weighted sums of features that make a distance, and features that are weighted, at most.
-_DIRECTIONS, _MOST_FEATURES = 8, 4096
+_DIRECTIONS = 8
+_MOST_FEATURES = 4096
 # A later choice of sums is taken if it refuses more made pictures by this share: real strangers are
 # farther, and the distance alone tells them even better.
 _WORTH = 0.02
@@ -106,7 +108,8 @@ def learn_unknown_rule(
     if held_out is None:
         calibrates = stratified_mask(np.argmax(scores, axis=1), 0.5, seed)
         calibrating = known[calibrates]
-        known, scores = known[~calibrates], scores[~calibrates]
+        known = known[~calibrates]
+        scores = scores[~calibrates]
     else:
         calibrating = _bytes_of(classifier, held_out, "held_out")
     for name, some in (("images", known), ("held_out", calibrating)):
@@ -115,7 +118,8 @@ def learn_unknown_rule(
     labels = np.argmax(scores, axis=1)
     per_class = -(-_MOST_KNOWN // len(classifier.classes))
     rows = sample_per_class(labels, per_class, np.random.default_rng(seed))
-    known, labels = known[rows], labels[rows]
+    known = known[rows]
+    labels = labels[rows]
     windows: list[np.ndarray] = []
     if background is not None:
         _check_background(classifier, background)
@@ -151,7 +155,9 @@ def learn_unknown_rule(
         for some in (learning, [held], judging)
     )
     n = 2 * len(rule.center)
-    every, few, away = np.arange(n + 1), np.arange(n, n + 8), np.array([n + 8])
+    every = np.arange(n + 1)
+    few = np.arange(n, n + 8)
+    away = np.array([n + 8])
     choices: list[list[np.ndarray]] = [[every, few]]
     if directions is not None:
         both = [np.append(every, away), np.append(few, away)]
@@ -195,10 +201,8 @@ def _seen(classifier: CompactClassifier, images: np.ndarray, n_jobs: int) -> _Se
 
 
 def _directions(parts: list[_Seen], labels: np.ndarray, k: int) -> np.ndarray | None:
-    """Return weights of features (d, n_features) in sums that strangers take far from a class.
-
-    The first part is known pictures, for which the sums vary by 1 about the mean of the class.
-    """
+    """Return weights of features (d, n_features) in sums that strangers take far from a class."""
+    # The first part is known pictures, for which the sums vary by 1 about the mean of the class.
     from scipy.linalg import eigh
     from sklearn.covariance import ledoit_wolf
 
@@ -257,11 +261,9 @@ def _made(
 def _near(
     classifier: CompactClassifier, known: np.ndarray, labels: np.ndarray, n: int, seed: int
 ) -> np.ndarray:
-    """Return pictures of no class that are hard to tell from known ones; they count as the others.
-
-    They are pieces of known pictures, and copies that are mirrored or turned: those that the
-    classifier takes for another class, as a picture of a letter, and not those of a flower.
-    """
+    """Return pictures of no class that are hard to tell from known ones."""
+    # They are pieces of known pictures, and copies that are mirrored or turned: those that the
+    # classifier takes for another class, as a picture of a letter, and not those of a flower.
     copies, rows = turned(known, 3 * n, seed)
     is_other = np.argmax(classifier.decision_function(copies), axis=1) != labels[rows]
     return np.concatenate([copies[is_other], pieces(known, labels, n, seed)])

@@ -31,7 +31,8 @@ def answer_lines(figures: Mapping[str, Any], prefix: str = "") -> list[str]:
     mean = figures[f"{prefix}mean_average_precision"]
     lines = [f"{_percent(mean)} mean average precision of {len(rows)} labels"]
     for row in rows:
-        precision, recall = _percent(row["precision"]), _percent(row["recall"])
+        precision = _percent(row["precision"])
+        recall = _percent(row["recall"])
         lines.append(f"  {portable(row['label'])}: precision {precision}, recall {recall}")
     return lines
 
@@ -47,7 +48,8 @@ def errors_of_answers(images: ImageSet, evaluation: Evaluation) -> Iterator[list
     from visionshare.answers import ValueRule
 
     assert images.answers is not None
-    rule, truth = images.answers.rule, images.answers.truth
+    rule = images.answers.rule
+    truth = images.answers.truth
     names = images.names or tuple(map(str, range(len(images))))
     if isinstance(rule, ValueRule):
         off = rule.errors(evaluation.predicted, truth)
@@ -75,7 +77,8 @@ def write_answers(
     from visionshare.reports import ValueResults, write_report
 
     assert images.answers is not None
-    rule, values = images.answers.rule, None
+    rule = images.answers.rule
+    values = None
     if isinstance(rule, ValueRule):
         truth = images.answers.truth
         values = ValueResults(images.images, truth, evaluation.predicted, rule, images.names)

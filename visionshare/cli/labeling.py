@@ -37,7 +37,8 @@ def check_labels(
     from visionshare.recipes.wrong_labels import doubtful_labels
     from visionshare.reports.gallery import GALLERY_BEGINS, Tile, write_gallery
 
-    table, page = Path(f"{name}-labels.csv"), Path(f"{name}-labels.html")
+    table = Path(f"{name}-labels.csv")
+    page = Path(f"{name}-labels.html")
     check_file("--labels", table, _HEADER)
     check_file("--labels", page, GALLERY_BEGINS)
     read = read_pictures(
@@ -132,7 +133,8 @@ def suggest(
     model = load(classifier)
     if model.answer is not None:
         raise InputError("CLASSIFIER", str(classifier), "a classifier of classes")
-    paths, rasters = [], []
+    paths = []
+    rasters = []
     for path in image_paths(images):
         try:
             rasters.append(read_picture(model, path))

@@ -147,10 +147,8 @@ class Writer:
         math: bool = False,
         in_flash: bool = False,
     ) -> Unit:
-        """Return a unit of tables and of the template beside a module; add inner units before.
-
-        Where tables are ``in_flash``, the template says ``flash`` of what it reads them through.
-        """
+        """Return a unit of tables and of the template beside a module; add inner units before."""
+        # Where tables are ``in_flash``, the template says ``flash`` of what it reads them through.
         name = f"{self.prefix}_{kind}{len(self.units)}"
         known = {
             "name": name,

@@ -20,11 +20,9 @@ _LARGEST = {2: (2106, 1036, 2106), 3: (256, 256, 256)}
 
 
 def gray_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.ndarray:
-    """Return the gray picture of a frame.
-
-    Where it would have more than ``most`` values, each is the mean of a square of pixels, the
-    smallest that leaves no more: what a small core has room for.
-    """
+    """Return the gray picture of a frame."""
+    # Where it would have more than ``most`` values, each is the mean of a square of pixels, the
+    # smallest that leaves no more: what a small core has room for.
     frame = _checked(frame, kind)
     channels = _channels(frame, kind)
     step = 1 if most is None else cell_side(channels[0].shape, most)
@@ -40,10 +38,9 @@ def gray_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.n
 
 
 def color_of_frame(frame: np.ndarray, kind: str, most: int | None = None) -> np.ndarray:
-    """Return the picture of a frame in red, green and blue, (rows, columns, 3).
-
-    As :func:`gray_of_frame`. Two pixels of YUV422 share a color: rows have even numbers of pixels.
-    """
+    """Return the picture of a frame in red, green and blue, (rows, columns, 3)."""
+    # As :func:`gray_of_frame`. Two pixels of YUV422 share a color: rows have even numbers of
+    # pixels.
     frame = _checked(frame, kind)
     if kind == "gray":
         return np.repeat(gray_of_frame(frame, kind, most)[..., None], 3, axis=2)

@@ -32,11 +32,9 @@ class Ink(NamedTuple):
 
 
 def find(values: np.ndarray, paper: int, high: int, threshold: int) -> Ink | None:
-    """Return the largest connected ink of light values on dark, and what belongs to it.
-
-    ``paper`` is twice the value of paper, ``threshold`` of 2^16. None where all that stands out
-    is small or touches the border, or hardly anything does.
-    """
+    """Return the largest connected ink of light values on dark, and what belongs to it."""
+    # ``paper`` is twice the value of paper, ``threshold`` of 2^16. None where all that stands out
+    # is small or touches the border, or hardly anything does.
     # Imported where it is needed: reading a page takes 15 MB less memory without it.
     from scipy.ndimage import binary_dilation
 

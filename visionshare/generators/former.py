@@ -9,11 +9,9 @@ _VALUES = {("family", "straightened"): "deslanted", ("fit", "centre"): "center"}
 
 
 def current_names(value: Any) -> Any:
-    """Return a part of a header of version 1 or 2 with the names of today.
-
-    Families inside families become networks where they are read, see
-    :mod:`visionshare.generators.layers.nested`.
-    """
+    """Return a part of a header of version 1 or 2 with the names of today."""
+    # Families inside families become networks where they are read, see
+    # :mod:`visionshare.generators.layers.nested`.
     if isinstance(value, list):
         return [current_names(inner) for inner in value]
     if not isinstance(value, dict):

@@ -36,14 +36,6 @@ _CAUTION = 0.8
 class Budget:
     """Limits of what a classifier costs; None where there is none.
 
-    Attributes
-    ----------
-    macs, nbytes : int, optional
-    microseconds : float, optional
-        Of one image among many, on one thread of this machine.
-    flash : int, optional
-        Of a Cortex-M4, code included; classifiers are then learned in whole numbers.
-
     Examples
     --------
     >>> Budget.of({"flash": "10KiB"})
@@ -54,24 +46,14 @@ class Budget:
 
     macs: int | None = DEFAULT_MACS
     nbytes: int | None = None
+    #: Time of one image among many, on one thread of this machine.
     microseconds: float | None = None
+    #: Flash of a Cortex-M4, code included; classifiers are then learned in integers.
     flash: int | None = None
 
     @staticmethod
     def of(given: Any, macs: int | None = DEFAULT_MACS) -> Budget:
-        """Return the budget that a user says.
-
-        Parameters
-        ----------
-        given : number, mapping or None
-        macs : int, optional
-            Multiply-accumulates where the user says none; three million where flash is limited.
-
-        Raises
-        ------
-        InputError
-            If it is none.
-        """
+        """Return the budget that a user says."""
         if given is None:
             return Budget(macs)
         table = dict(given) if isinstance(given, Mapping) else {"macs": given}
@@ -109,11 +91,9 @@ class Budget:
         bits: Bits | None = None,
         members: int = 1,
     ) -> float:
-        """Return the largest fraction of a limit that a structure costs: above 1 is too much.
-
-        Of several members, whose scores have the mean, it is the structure of each. Microseconds
-        are not known before anything is learned, and flash is that of a classifier in few bits.
-        """
+        """Return the largest fraction of a limit that a structure costs: above 1 is too much."""
+        # Of several members, whose scores have the mean, it is the structure of each. Microseconds
+        # are not known before anything is learned, and flash is that of a classifier in few bits.
         cost = cost_of(structure, raster, n_classes, members)
         parts = [0.0]
         if self.macs is not None:
@@ -147,13 +127,7 @@ class Budget:
         return most
 
     def rounds_or_error(self, classifier: CompactClassifier, images: np.ndarray) -> int:
-        """Return how many rounds keep within the limits.
-
-        Raises
-        ------
-        InputError
-            If none do.
-        """
+        """Return how many rounds keep within the limits."""
         rounds = self.rounds(classifier, images)
         if rounds == 0:
             accepted = "a larger one: what was chosen from all images does not keep within it"

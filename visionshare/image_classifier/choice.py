@@ -28,32 +28,20 @@ __all__ = ["Choice", "choose"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search chose.
-
-    Attributes
-    ----------
-    best : Trial
-    trials : list of Trial
-        All of them.
-    learner : ProposalLearner
-        Of all training images.
-    epochs : int
-        In which it learns the best.
-    is_honest : bool
-        Whether trials were compared on images that they did not learn from.
-    majority : tuple of str and float
-        The commonest class of the images that trials are compared on, and the error rate of always
-        answering it.
-    base : Recipe, optional
-        With the size of the images, where it is not that of the others and a recipe was given.
-    """
+    """What a search chose."""
 
     best: Trial
     trials: list[Trial]
+    #: Learns from all training images.
     learner: ProposalLearner
+    #: In which it learns the best.
     epochs: int
+    #: Whether trials were compared on images that they did not learn from.
     is_honest: bool
+    #: The commonest class of the images that trials are compared on, and the error rate of always
+    #: answering it.
     majority: tuple[str, float] = ("", 0.0)
+    #: With the size of the images, where it is not that of the others and a recipe was given.
     base: Recipe | None = None
 
     @property
@@ -74,25 +62,9 @@ def choose(
     validation: ImageSet | None = None,
     kept: KeptTrials | None = None,
 ) -> Choice:
-    """Search for what learns best from images and keeps within a budget.
-
-    Parameters
-    ----------
-    learner : ProposalLearner
-        Of all training images.
-    budget : Budget
-    settings : SearchSettings
-    validation : ImageSet, optional
-        Images that trials are compared on; a part of the training images when omitted.
-    kept : KeptTrials, optional
-        Those of a search that was stopped, and where new ones are kept.
-
-    Raises
-    ------
-    InputError
-        If nothing keeps within the budget.
-    """
-    training, data = learner.images, learner.data
+    """Search for what learns best from images and keeps within a budget."""
+    training = learner.images
+    data = learner.data
     if budget.flash is not None:
         _check_whole(settings, training.images)
     learner = replace(learner, max_flash=budget.flash)

@@ -62,7 +62,8 @@ class Comparison:
         lines = ["    budget   error, %  ±          macs      bytes"]
         for i, budget in enumerate(self.budgets):
             cost = self.classifiers[i].cost_
-            error, deviation = 100 * self.errors[i], 100 * self.standard_errors[i]
+            error = 100 * self.errors[i]
+            deviation = 100 * self.standard_errors[i]
             lines.append(
                 f"{_text(budget):>10}  {error:9.2f}  {deviation:<5.2f} {cost['macs']:9,}  "
                 f"{cost['bytes']:9,}"
@@ -120,8 +121,10 @@ def compare(
     mask = held_out_mask(images, y, held_out, random_state)
     if not mask.any() or mask.all():
         raise InputError("held_out", held_out, f"a fraction that leaves some of {len(y)} images")
-    errors, models = [], []
-    learning, testing = _rows(images, ~mask), _rows(images, mask)
+    errors = []
+    models = []
+    learning = _rows(images, ~mask)
+    testing = _rows(images, mask)
     for budget in budgets:
         model = ImageClassifier(budget=budget, random_state=random_state, **options)
         models.append(model.fit(learning, y[~mask]))

@@ -61,7 +61,8 @@ def parts_of(
     # Those that compare are the validation images, or held out from the training images where
     # there are none; copies of one image are then in the same part.
     if validation is not None and len(validation):
-        learns, compares = np.ones(len(training), bool), np.ones(len(validation), bool)
+        learns = np.ones(len(training), bool)
+        compares = np.ones(len(validation), bool)
     else:
         fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
         validation = training

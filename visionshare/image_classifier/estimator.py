@@ -259,7 +259,8 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         if answers is None:
             classes, labels = classes_and_numbers(y)
         else:
-            classes, labels = answers.rule.classes, y
+            classes = answers.rule.classes
+            labels = y
         self.classes_ = classes if names is None else names
         check_class_weight(self.class_weight, self.classes_.tolist())
         # Pictures without any label have a number of their own.

@@ -20,7 +20,8 @@ def line_of(trial: Trial) -> str:
     """Return a line about a trial: its error, how sure it is, its cost, and what it was."""
     # How sure it is, the mean probability of the true classes, is what trials are compared by.
     beyond = "" if trial.allowed else " (beyond the budget)"
-    error, sure = 100 * trial.error, 100 * (1 - trial.doubt)
+    error = 100 * trial.error
+    sure = 100 * (1 - trial.doubt)
     macs = f"{trial.classifier.macs:,}"
     return f"{error:6.2f} % error {sure:5.1f} % sure {macs:>11} macs  {trial.proposal}{beyond}"
 

@@ -51,20 +51,7 @@ _LEAST_SIDE = 16
 
 
 def asked_for(given: Any, extra: bool | None = None) -> dict[str, Any] | None:
-    """Return parameters of the network that a user asks for; None where none is to be tried.
-
-    Parameters
-    ----------
-    given : {"auto", True, False} or path-like
-        As ``pretrained`` of :class:`visionshare.ImageClassifier`.
-    extra : bool, optional
-        Whether the extra is installed; found out when omitted.
-
-    Raises
-    ------
-    InputError
-        If it is something else, the file is no network, or the extra is missing where it must not.
-    """
+    """Return parameters of the network that a user asks for; None where none is to be tried."""
     extra = is_installed() if extra is None else extra
     if isinstance(given, bool) or given == "auto":
         if given is True and not extra:
@@ -205,14 +192,16 @@ def _best_of(
     is_clear = n >= _FEW and _in_errors(best.doubts, found[0].doubts) > _CLEAR
     if len(parts.learning) <= transfer.n_few and not parts.validates and not is_clear:
         doubts = _other_folds(state, transfer, own, [best, *found]) or doubts
-    winner, ahead = best, doubts[0]
+    winner = best
+    ahead = doubts[0]
     # What others learned from photographs by the million says more than a few held-out ones.
     data = own.data
     is_expected = len(parts.learning) <= transfer.n_few and data.raster[2] == 3
     margin = -_EXPECTED if is_expected and not data.is_glyphs else state.settings.likely
     for trial, own_doubts in zip(found, doubts[1:], strict=True):
         if _in_errors(ahead, own_doubts) > margin:
-            winner, ahead = trial, own_doubts
+            winner = trial
+            ahead = own_doubts
             margin = state.settings.likely
     return None if winner is best else winner
 

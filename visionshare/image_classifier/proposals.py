@@ -39,22 +39,14 @@ _REFIT_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Data:
-    """What is known of the training images.
+    """What is known of the training images."""
 
-    Attributes
-    ----------
-    raster : tuple of int
-        Rows, columns and values a pixel.
-    n : int
-        Images.
-    n_classes : int
-    is_glyphs : bool
-        Whether ink lies on plain paper.
-    """
-
+    #: Rows, columns and values a pixel.
     raster: tuple[int, int, int]
+    #: Number of images.
     n: int
     n_classes: int
+    #: Whether ink lies on plain paper.
     is_glyphs: bool
 
     @staticmethod
@@ -79,19 +71,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Greedy:
-    """A pool whose features are chosen greedily and remain as they are.
+    """A pool whose features are chosen greedily and remain as they are."""
 
-    Attributes
-    ----------
-    pool : str or FeatureFamily
-        Name of a bundled pool, or an object.
-    rounds : int
-    parameters : dict
-        Of the pool.
-    """
-
+    #: Name of a bundled pool, or an object.
     pool: str | FeatureFamily
     rounds: int
+    #: Parameters of the pool.
     parameters: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
@@ -101,17 +86,11 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Dense:
-    """A pool all of whose features get weights, by :class:`visionshare.DenseClassifier`.
+    """A pool all of whose features get weights, by :class:`visionshare.DenseClassifier`."""
 
-    Attributes
-    ----------
-    pool : str
-        Name of a bundled pool.
-    parameters : dict
-        Of the pool.
-    """
-
+    #: Name of a bundled pool.
     pool: str
+    #: Parameters of the pool.
     parameters: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
@@ -121,29 +100,19 @@ class Dense:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A structure or a pool, and how it is trained.
+    """A structure or a pool, and how it is trained."""
 
-    Attributes
-    ----------
-    features : Structure, Greedy or Dense
-        Of each member.
-    augmentation : Augmentation, optional
-        Of the copies that each epoch sees.
-    words : str
-        What the augmentation is called.
-    bits : Bits, optional
-        Numbers of bits of the integers that are learned.
-    members : int
-        Classifiers with seeds of their own, whose scores have the mean.
-    smoothing : float
-        Of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
-    """
-
+    #: Features of each member.
     features: Structure | Greedy | Dense
+    #: Deformations of the copies that each epoch sees.
     augmentation: Augmentation | None = None
+    #: What the augmentation is called.
     words: str = "no copies"
+    #: Numbers of bits of the integers that are learned.
     bits: Bits | None = None
+    #: Classifiers with seeds of their own, whose scores have the mean.
     members: int = 1
+    #: Smoothing of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
     smoothing: float = 0.0
 
     def __str__(self) -> str:

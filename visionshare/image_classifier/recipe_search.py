@@ -96,11 +96,9 @@ def search_recipe(
     data_dir: Path | None = None,
     network: Network | None = None,
 ) -> SearchedRecipe:
-    """Search for the recipe that learns pictures best, and keep it in the folder of its run.
-
-    The search sees training images alone. Trials are kept in ``trials/`` while it lasts, and what
-    it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from them.
-    """
+    """Search for the recipe that learns pictures best, and keep it in the folder of its run."""
+    # The search sees training images alone. Trials are kept in ``trials/`` while it lasts, and what
+    # it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from them.
     check_run_folder(out)
     _check_kept(out)
     if base.teacher is not None:
@@ -177,7 +175,8 @@ def _transfer(run: TrainingRun, images: RunImages, network: Network) -> Transfer
 def _check_kept(folder: Path) -> None:
     """Check that what a search removes and replaces in a folder is of a search."""
     accepted = "a folder without it; move it, or choose another folder"
-    file, trials = folder / CHOSEN, folder / _TRIALS
+    file = folder / CHOSEN
+    trials = folder / _TRIALS
     if os.path.lexists(file) and not _is_chosen(file):
         raise InputError("out", f"{file}, which no search wrote", accepted)
     if os.path.lexists(trials) and not _is_trials(trials):

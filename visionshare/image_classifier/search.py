@@ -34,21 +34,7 @@ _MOST_FEATURES = 600
 def search(
     state: SearchState, beside: Callable[[SearchState], Trial | None] | None = None
 ) -> Trial:
-    """Return the best trial.
-
-    Parameters
-    ----------
-    state : SearchState
-    beside : callable, optional
-        Returns a trial of another kind that is better than the best so far, or None.
-
-    Raises
-    ------
-    InputError
-        If nothing keeps within the budget.
-    MemoryLimitError
-        If there is no room for any trial.
-    """
+    """Return the best trial."""
     # 1) fewer members where they leave too little for each; how long does an epoch take?
     _share_budget(state)
     if state.settings.seconds is not None or state.budget.microseconds is not None:
@@ -88,7 +74,8 @@ def _measure_pace(state: SearchState) -> None:
     first = next(iter(stage(state)), None)
     if first is None or first.structure is None:
         return
-    trials, settings = state.trials, state.settings
+    trials = state.trials
+    settings = state.settings
     # Once for the compilers, which the second call does not wait for.
     trials.learn(first, 1)
     learned = trials.learn(first, 1)
@@ -176,7 +163,8 @@ def _best_rounds(state: SearchState, trial: Trial) -> Trial | None:
 def _compare_augmentations(state: SearchState) -> None:
     """Compare augmentations that are about as good in trainings as long as the last one."""
     # What augmentation is worth depends on the number of images and of epochs.
-    best, settings = state.best, state.settings
+    best = state.best
+    settings = state.settings
     if best is None or best.proposal.structure is None:
         return
     candidates = augmentation_candidates(state.done, best.proposal, settings.close)
@@ -238,7 +226,8 @@ def _least(trial: Trial) -> CompactClassifier:
 
 def _take_several_members(state: SearchState) -> None:
     """Take the best trial as one of several members, if there was no time to try that."""
-    best, n = state.best, state.members
+    best = state.best
+    n = state.members
     assert best is not None
     if n == 1 or best.proposal.structure is None:
         return

@@ -83,10 +83,8 @@ def _structures(state: SearchState) -> Iterable[Proposal]:
 
 
 def pixels_alone(state: SearchState) -> Iterable[Proposal]:
-    """Propose pixels, where no structure can be learned.
-
-    Integers of few bits are of structures, and several labels are learned by gradients.
-    """
+    """Propose pixels, where no structure can be learned."""
+    # Integers of few bits are of structures, and several labels are learned by gradients.
     answers = state.trials.held_out.answers
     has_labels = answers is not None and isinstance(answers.rule, LabelRule)
     if state.bits is None and not has_labels:

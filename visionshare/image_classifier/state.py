@@ -32,83 +32,57 @@ def check_seconds(seconds: Any) -> None:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What the user says of a search, and the numbers that it is made with.
+    """What the user says of a search, and the numbers that it is made with."""
 
-    Attributes
-    ----------
-    features : str or FeatureFamily
-        "auto", the name of a pool, or an object.
-    augment : bool, "auto" or Augmentation
-    seconds : float, optional
-        Of search and training.
-    begun : float
-        When they began, as the clock says.
-    tried : callable, optional
-        Called with the state after each trial, the last of ``done``.
-    client : distributed.Client, optional
-        Of the cluster whose workers learn the trials.
-    n_learning : int
-        Images that most trials learn from. Some thousands tell structures apart.
-    n_learning_longer, n_compared : int
-        Images that longer trials learn from, and that all are compared on, at most.
-    n_calibrating : int
-        Images that the last trial learns from, which says how sure the classifier is.
-    many : float
-        Augmentations are compared once more where there are so many times the images of a trial.
-    n_greedy : int
-        Up to so many images, pools are searched greedily too.
-    likely, sure : float
-        By how many standard errors of the paired difference a change has to be better.
-    plain : float
-        The same for images without copies, which pay off in more epochs than a trial has.
-    close : float
-        By how many standard errors an augmentation may be behind and is still compared once more.
-    members : int
-        Classifiers that share the budget, where several do.
-    n_units, smoothing : int, float
-        Of the heads with units, and of smoothed labels.
-    template_bits, weight_bits, other_template_bits : int, int, tuple of int
-        Where flash is limited: bits at first, and bits of templates that are tried afterwards.
-    rounds, compared_rounds : int, tuple of int
-        Of a greedy search in a pool that the user names; fewer are compared on its path.
-    trials_in_time : int
-        Trials that half of the seconds are divided among.
-    least_use : float
-        Fraction of the budget that a random structure uses at least: small ones are many, and
-        rarely the best.
-    transfer : Transfer, optional
-        A pretrained network that is tried too.
-    n_refit : int
-        Pictures that the classifier is learned again from in the end.
-    """
-
+    #: "auto", the name of a pool, or an object.
     features: str | FeatureFamily = "auto"
     augment: str | bool | Augmentation = "auto"
+    #: Time for search and training.
     seconds: float | None = None
+    #: When they began, as the clock says.
     begun: float = field(default_factory=time.perf_counter)
+    #: Called with the state after each trial, the last of ``done``.
     tried: Callable[[SearchState], None] | None = None
+    #: Client of the cluster whose workers learn the trials.
     client: Any = None
+    #: Images that most trials learn from. Some thousands tell structures apart.
     n_learning: int = 5000
+    #: Images that longer trials learn from, and that all are compared on, at most.
     n_learning_longer: int = 20_000
     n_compared: int = 5000
+    #: Images that the last trial learns from, which says how sure the classifier is.
     n_calibrating: int = 5000
+    #: Augmentations are compared once more where there are so many times the images of a trial.
     many: float = 2.0
+    #: Up to so many images, pools are searched greedily too.
     n_greedy: int = 6000
+    #: By how many standard errors of the paired difference a change has to be better.
     likely: float = 0.5
     sure: float = 1.0
+    #: The same for images without copies, which pay off in more epochs than a trial has.
     plain: float = 2.0
+    #: By how many standard errors an augmentation may be behind and is still compared once more.
     close: float = 2.0
+    #: Classifiers that share the budget, where several do.
     members: int = 3
+    #: Size of heads with units, and smoothing of labels.
     n_units: int = 32
     smoothing: float = 0.1
+    #: Where flash is limited: bits at first, and bits of templates that are tried afterwards.
     template_bits: int = 4
     weight_bits: int = 4
     other_template_bits: tuple[int, ...] = (2, 8)
+    #: Rounds of a greedy search in a pool that the user names; fewer are compared on its path.
     rounds: int = 150
     compared_rounds: tuple[int, ...] = (5, 10, 20, 40, 60, 80, 100, 120)
+    #: Trials that half of the seconds are divided among.
     trials_in_time: int = 20
+    #: Fraction of the budget that a random structure uses at least: small ones are many, and rarely
+    #: the best.
     least_use: float = 0.25
+    #: A pretrained network that is tried too.
     transfer: Transfer | None = None
+    #: Pictures that the classifier is learned again from in the end.
     n_refit: int = 0
     clock: Callable[[], float] = time.perf_counter
 

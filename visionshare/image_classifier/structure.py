@@ -52,20 +52,6 @@ class MapLayer:
 class Structure:
     """What a classifier is made of, before anything is learned.
 
-    Attributes
-    ----------
-    layers : tuple of MapLayer
-        From the image on; none where templates see the image itself.
-    patch_size, n_templates, grid : int
-        Of the templates on the last maps: side, number, and cells a side.
-    head : {"linear", "hidden", "low-rank"}
-    n_units : int
-        Of a head of units; 0 for "linear".
-    deslanted : bool
-    channels : tuple of str
-        Of :class:`visionshare.Channels`, which the first layer sees; none where it sees the
-        image itself. Not of images without slant.
-
     Examples
     --------
     >>> structure = Structure((MapLayer(4, 5, 2),), 3, 48, 2, "hidden", 24, False)
@@ -75,17 +61,23 @@ class Structure:
     (True, False)
     """
 
+    #: From the image on; none where templates see the image itself.
     layers: tuple[MapLayer, ...]
+    #: Templates on the last maps: side, number, and cells a side.
     patch_size: int
     n_templates: int
     grid: int
     head: str = "linear"
+    #: Units of the head; 0 for "linear".
     n_units: int = 0
     deslanted: bool = False
+    #: Channels that the first layer sees, see :class:`visionshare.Channels`; none for the image
+    #: itself, and where slant is taken out.
     channels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        q, g = self.patch_size, self.grid
+        q = self.patch_size
+        g = self.grid
         parts = ["deslanted"] if self.deslanted else []
         if self.channels:
             parts.append("+".join(self.channels))
@@ -125,15 +117,7 @@ class Structure:
         return min(self.positions(raster)) >= self.grid
 
     def features(self, templates_per_round: int, n_patches: int) -> dict[str, Any]:
-        """Return the section [features] of a recipe.
-
-        Parameters
-        ----------
-        templates_per_round : int
-            Templates of the pool for each that is chosen.
-        n_patches : int
-            Patches drawn for the templates of each layer.
-        """
+        """Return the section [features] of a recipe."""
         layers: list[dict[str, Any]] = []
         if self.channels:
             own = {"channels": list(self.channels), "n_orientations": _N_ORIENTATIONS}
@@ -154,17 +138,11 @@ class Structure:
 
 
 class Cost(NamedTuple):
-    """What prediction costs.
+    """What prediction costs."""
 
-    Attributes
-    ----------
-    macs : int
-        Multiply-accumulates per image.
-    nbytes : int
-        Bytes of all arrays, as ``CompactClassifier.nbytes``.
-    """
-
+    #: Multiply-accumulates per image.
     macs: int
+    #: Bytes of all arrays, as ``CompactClassifier.nbytes``.
     nbytes: int
 
 
@@ -172,15 +150,6 @@ def cost_of(
     structure: Structure, raster: tuple[int, int, int], n_classes: int, members: int = 1
 ) -> Cost:
     """Return the cost of the classifiers of a structure, which has to fit the images.
-
-    Parameters
-    ----------
-    structure : Structure
-    raster : tuple of int
-        Rows, columns and channels of an image.
-    n_classes : int
-    members : int, default 1
-        Classifiers of the structure whose scores have the mean.
 
     Examples
     --------

@@ -58,19 +58,7 @@ def taught_learner(
     unlabeled: Any,
     classes: Sequence[Any],
 ) -> ProposalLearner:
-    """Return a learner with what its teacher says of its images, and of those without a class.
-
-    Parameters
-    ----------
-    learner : ProposalLearner
-        With its teacher.
-    intake : Intake, optional
-        How images became rasters; None of vectors.
-    images, unlabeled : array or sequence
-        As they were given; a teacher takes them in its own size.
-    classes : sequence
-        In the order of the numbers that the learner has for them.
-    """
+    """Return a learner with what its teacher says of its images, and of those without a class."""
     part = learner.teacher
     assert part is not None
     if intake is None:

@@ -24,26 +24,17 @@ _BOTH = "efficientnet-lite0-cells"
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a search needs to try a network.
+    """What a search needs to try a network."""
 
-    Attributes
-    ----------
-    parameters : dict
-        Of the pool, see :func:`visionshare.image_classifier.pretrained.asked_for`.
-    budget : Budget
-        What classifiers may cost; without multiply-accumulates where the user says none.
-    read : callable
-        Returns images by their rows, and whether they are the validation images.
-    preprocessing : Preprocessing, optional
-        Of picture files, for the recipes.
-    base : Recipe, optional
-        With the size of these images, where a recipe was given.
-    """
-
+    #: Parameters of the pool, see :func:`visionshare.image_classifier.pretrained.asked_for`.
     parameters: dict[str, Any]
+    #: What classifiers may cost; without multiply-accumulates where the user says none.
     budget: Budget
+    #: Returns images by their rows, and whether they are the validation images.
     read: Callable[[np.ndarray, bool], np.ndarray]
+    #: How picture files are prepared, for the recipes.
     preprocessing: Preprocessing | None = None
+    #: With the size of these images, where a recipe was given.
     base: Recipe | None = None
     n_sample: int = 500
     n_sample_compared: int = 300

@@ -43,38 +43,24 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trial:
-    """What a proposal gave.
-
-    Attributes
-    ----------
-    proposal : Proposal
-    error : float
-        Fraction of the held-out images that got a wrong class.
-    doubts : ndarray of shape (n_held_out,)
-        1 − the probability of the true class of each: the mean is what trials are compared by.
-        It varies less than errors do from one part of the images to another.
-    temperature : float
-        That fits the held-out scores best.
-    classifier : CompactClassifier
-    allowed : bool
-        Whether it keeps within the budget.
-    epochs : int
-    seconds : float
-    choosing : float
-        Of these, those of the choice of features: it takes as long for any number of epochs.
-    rule : ValueRule or LabelRule, optional
-        What held-out images say of the answers of a classifier without classes.
-    """
+    """What a proposal gave."""
 
     proposal: Proposal
+    #: Fraction of the held-out images that got a wrong class.
     error: float
+    #: 1 − the probability of the true class of each: the mean is what trials are compared by. It
+    #: varies less than errors do from one part of the images to another.
     doubts: np.ndarray
+    #: Temperature that fits the held-out scores best.
     temperature: float
     classifier: CompactClassifier
+    #: Whether it keeps within the budget.
     allowed: bool = True
     epochs: int = 0
     seconds: float = 0.0
+    #: Seconds of the choice of features, which takes as long for any number of epochs.
     choosing: float = 0.0
+    #: What held-out images say of the answers of a classifier without classes.
     rule: Rule | None = None
 
     @property
@@ -115,33 +101,20 @@ class Learned(NamedTuple):
 
 @dataclass
 class ProposalLearner:
-    """Learns proposals from some images; workers of a cluster are sent a copy.
-
-    Attributes
-    ----------
-    data : Data
-        Of the images.
-    images : ImageSet
-    seed, n_jobs : int
-    class_weight : dict or "balanced", optional
-    preprocessing : Preprocessing, optional
-        Of picture files, for the recipes.
-    max_flash : int, optional
-        Of classifiers in few bits.
-    teacher : TeacherPart, optional
-        Of a recipe; what a teacher of another kind than "self" says is in ``images.taught``.
-    unlabeled : ImageSet, optional
-        Pictures that the teacher alone says something of.
-    """
+    """Learns proposals from some images; workers of a cluster are sent a copy."""
 
     data: Data
     images: ImageSet
     seed: int = 0
     n_jobs: int = 1
     class_weight: dict[Any, float] | str | None = None
+    #: How picture files are prepared, for the recipes.
     preprocessing: Preprocessing | None = None
+    #: Limit of flash; classifiers then have few bits.
     max_flash: int | None = None
+    #: Teacher part of a recipe; probabilities of a given teacher are in ``images.taught``.
     teacher: TeacherPart | None = None
+    #: Pictures that the teacher alone says something of.
     unlabeled: ImageSet | None = None
     _chosen: dict[str, CompactClassifier] = field(default_factory=dict, init=False)
     # Images of one recipe at a time, with what teaches of them: members share a teacher.
@@ -279,18 +252,7 @@ def _learn_member(learner: ProposalLearner, task: tuple[Proposal, int, int]) -> 
 
 
 class Trials:
-    """Trials on one pair of parts of the training images.
-
-    Parameters
-    ----------
-    learner : ProposalLearner
-        Of the learning part.
-    held_out : ImageSet
-    client : distributed.Client, optional
-        Of the cluster whose workers learn; all is done here without one.
-    kept : KeptTrials, optional
-        Those of a search that was stopped, and where new ones are kept.
-    """
+    """Trials on one pair of parts of the training images."""
 
     def __init__(
         self,

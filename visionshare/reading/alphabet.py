@@ -88,19 +88,15 @@ class _Machine:
 class Pattern:
     """A mask such as ``AA-9999``, or a regular expression, that a whole reading must fit.
 
-    Parameters
-    ----------
-    text : str
-        A mask: ``A`` a capital, ``a`` a small letter, ``9`` a digit, ``X`` a capital or digit,
-        and ``-/.,:`` themselves; or a regular expression of characters, sets, groups, ``|`` and
-        repetitions.
-
     Examples
     --------
     >>> probabilities = np.array([[0.6, 0.4], [0.6, 0.4]])
     >>> Pattern("A9").best(probabilities, ["O", "0"]).tolist()
     [0, 1]
     """
+
+    # In a mask ``A`` is a capital, ``a`` a small letter, ``9`` a digit, ``X`` a capital or digit,
+    # and ``-/.,:`` are themselves.
 
     def __init__(self, text: str) -> None:
         if text and all(c in "Aa9X-/.,: " for c in text):

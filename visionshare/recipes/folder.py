@@ -19,7 +19,8 @@ WORK = "work"
 IDENTITY = "recipe.json"
 MANIFEST = "pictures.json"
 #: Which pictures trained and tested, and the classifier that was tested where another is written.
-SPLIT, MEASURED = "split.json", "measured.safetensors"
+SPLIT = "split.json"
+MEASURED = "measured.safetensors"
 RESULTS = ("classifier.safetensors", "classifier.md", "metrics.json", "path.csv", "report.html")
 
 _FORMAT = "visionshare-run"

@@ -32,9 +32,11 @@ from visionshare.recipes.stages.stored import names_storage, split_files
 from visionshare.recipes.teachers import SELF
 
 # Images that pass in fine-tuning, in all, and epochs at least and at most.
-_PASSES, _EPOCHS = 200_000, (10, 150)
+_PASSES = 200_000
+_EPOCHS = (10, 150)
 # Fewer images than these are seen in smaller batches: the steps count.
-_FEW, _BATCH = 4000, 32
+_FEW = 4000
+_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -162,17 +164,7 @@ def recipe_for_pictures(
 
 
 def recipe_from(source: str, start: str, options: PictureOptions) -> OwnPictures:
-    """Return the recipe by which a classifier learns on from pictures, prepared as it takes them.
-
-    Parameters
-    ----------
-    source : str
-        Pictures: those that it learned from, where they are still to count, and new ones.
-    start : str
-        Folder of a training, or the file of a classifier that one wrote.
-    options : PictureOptions
-        ``test_fraction``, ``skip_broken``, ``groups`` and ``refit``.
-    """
+    """Return the recipe by which a classifier learns on from pictures."""
     place = Path(start)
     before = CompactClassifier.load(place / RESULTS[0] if place.is_dir() else place)
     values = before.metadata.get("recipe")
@@ -311,7 +303,8 @@ def _reasons(
     if pictures.answers is not None and options.labels is not None:
         shown = f"with any of {len(pictures.answers.rule.classes)} labels"
     elif pictures.answers is not None:
-        low, high = pictures.answers.truth.min(), pictures.answers.truth.max()
+        low = pictures.answers.truth.min()
+        high = pictures.answers.truth.max()
         shown = f"with {options.target} from {low:g} to {high:g}"
     parts = f"{len(pictures)} pictures {shown}"
     prepared = () if made is None else made.reasons

@@ -34,7 +34,8 @@ class Clock:
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the seconds of a ``with`` block to those of a stage, and show what runs."""
-        start, processor = time.perf_counter(), time.process_time()
+        start = time.perf_counter()
+        processor = time.process_time()
         with stage(name):
             yield
         seconds = self.seconds.get(name, 0.0) + time.perf_counter() - start

@@ -151,7 +151,8 @@ def _toml_types(
             sides = (ast.unparse(node.left), ast.unparse(node.right))
             return [t for side in sides for t in _toml_types(side, namespace, nested)]
         return _toml_types(_NONE if value is None else value, namespace, nested)
-    origin, arguments = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
     if origin in (Union, types.UnionType):
         return [t for part in arguments for t in _toml_types(part, namespace, nested)]
     if annotation in _SCALARS or annotation is _NONE or origin is Literal:

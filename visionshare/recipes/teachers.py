@@ -71,15 +71,7 @@ class PictureTeacher(Protocol):
 
 
 def check_source(source: str) -> None:
-    """Check, before any work, that a teacher is there.
-
-    Raises
-    ------
-    InputError
-        If it is no file, no ONNX that can be run, or needs an extra that is not installed.
-    ClassifierFileError
-        If the file is no classifier.
-    """
+    """Check, before any work, that a teacher is there."""
     if source == PRETRAINED:
         from visionshare.generators.pretrained import efficientnet
 
@@ -100,13 +92,7 @@ def read_teacher(source: str | os.PathLike[str]) -> PictureTeacher:
 def probabilities_of(
     teacher: PictureTeacher, images: Any, classes: Sequence[Any], n_jobs: int
 ) -> np.ndarray:
-    """Return a teacher's probabilities (n, k), float32, in the order of the classes.
-
-    Raises
-    ------
-    InputError
-        If the teacher has other classes.
-    """
+    """Return a teacher's probabilities (n, k), float32, in the order of the classes."""
     wanted = [str(name) for name in classes]
     known = [str(name) for name in teacher.classes_.tolist()] or sorted(wanted)
     if sorted(known) != sorted(wanted):
@@ -126,19 +112,7 @@ def taught_images(
     names: Sequence[Any],
     run: TaughtRun,
 ) -> tuple[ImageSet, ImageSet | None]:
-    """Return images, and those without a class, with what a teacher says who is not learned here.
-
-    Parameters
-    ----------
-    part : TeacherPart
-    labeled : tuple of ImageSet
-        Training images, and others without a class.
-    view : callable
-        Gives both as a teacher of a shape and a preparation takes them.
-    names : sequence
-        The classes, in the order of their numbers.
-    run : TaughtRun
-    """
+    """Return images, and those without a class, with the probabilities of a given teacher."""
     training, unlabeled = labeled
     teacher: PictureTeacher
     with kept_activations():

@@ -38,22 +38,6 @@ def doubtful_labels(
 ) -> DoubtfulLabels:
     """Return which labels of images are probably wrong.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W[, C])
-    labels : ndarray of shape (n,)
-        Numbers of classes from 0 on.
-    groups : ndarray of shape (n,), optional
-        Images of a group are in one fold; copies when omitted.
-    seed : int, default 0
-    n_jobs : int, default 1
-        Threads; the result does not depend on it.
-
-    Raises
-    ------
-    InputError
-        If a class has fewer than two images, or groups.
-
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -103,10 +87,8 @@ def picture_features(images: np.ndarray, seed: int = 0, n_jobs: int = 1) -> np.n
 
 
 def ranked_doubts(labels: np.ndarray, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return all examples by the probability of their label, and which labels are doubted.
-
-    A label is doubted where another class is five times as probable.
-    """
+    """Return all examples by the probability of their label, and which labels are doubted."""
+    # A label is doubted where another class is five times as probable.
     of_label = probabilities[np.arange(len(labels)), labels]
     doubted = probabilities.max(axis=1) >= _CLEARLY * of_label
     return np.argsort(of_label, kind="stable"), doubted

@@ -37,13 +37,6 @@ def write_gallery(
 ) -> None:
     """Write a page of pictures.
 
-    Parameters
-    ----------
-    path : path-like
-    title, about : str
-        What stands above the pictures.
-    tiles : iterable of Tile
-
     Examples
     --------
     >>> import tempfile

@@ -170,10 +170,13 @@ def _samples(
     from visionshare.reports.pictures import samples
 
     if examples is not None and labels is not None:
-        called, classes = "training images", class_names(classifier.classes_)
+        called = "training images"
+        classes = class_names(classifier.classes_)
     elif results is not None and len(results):
-        called, classes = "images", results.classes
-        examples, labels = results.images, results.labels
+        called = "images"
+        classes = results.classes
+        examples = results.images
+        labels = results.labels
     else:
         return {"samples": [], "samples_are": "", "n_samples": 0, "n_classes": 0}
     return {

@@ -42,7 +42,8 @@ class RandomSubset:
     def __post_init__(self) -> None:
         check_whole("n", self.n)
         check_whole("random_state", self.random_state, least=0)
-        self.n, self.random_state = int(self.n), int(self.random_state)
+        self.n = int(self.n)
+        self.random_state = int(self.random_state)
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1

@@ -50,7 +50,8 @@ class Sampled:
         check_whole("keep", self.keep, optional=True)
         check_fraction("fraction", self.fraction)
         check_whole("random_state", self.random_state, least=0)
-        self.steps, self.random_state = int(self.steps), int(self.random_state)
+        self.steps = int(self.steps)
+        self.random_state = int(self.random_state)
         self.keep = None if self.keep is None else int(self.keep)
         self.fraction = float(self.fraction)
 

@@ -131,10 +131,8 @@ class Access:
 
 
 def _is_address(name: str, server: tuple[str, int | None] | None) -> bool:
-    """Return whether a name is the address that the client connected to.
-
-    An address cannot be made to mean another one, as the names of a hostile page can.
-    """
+    """Return whether a name is the address that the client connected to."""
+    # An address cannot be made to mean another one, as the names of a hostile page can.
     try:
         return server is not None and ipaddress.ip_address(name) == ipaddress.ip_address(server[0])
     except ValueError:

@@ -25,10 +25,8 @@ _STRIP = 1 << 20
 
 
 def reduced_picture(body: bytes, limits: Limits) -> bytes:
-    """Return a file of at most ``max_decoded_pixels``; nothing keeps the decoded picture then.
-
-    It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
-    """
+    """Return a file of at most ``max_decoded_pixels``; nothing keeps the decoded picture then."""
+    # It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
     picture = open_picture(body, limits.max_pixels)
     try:
         if picture.format == "WEBP":

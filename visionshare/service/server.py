@@ -79,11 +79,9 @@ class Settings:
 
 @contextmanager
 def reserved(host: str, port: int) -> Iterator[Address]:
-    """Reserve an address, which must be free; port 0 is any free one.
-
-    granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
-    system would give each of the two servers some of the connections.
-    """
+    """Reserve an address, which must be free; port 0 is any free one."""
+    # granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
+    # system would give each of the two servers some of the connections.
     try:
         family, _, _, _, address = _address_info(host, port)
         with socket.create_server(address[:2], family=family) as server:

@@ -27,10 +27,8 @@ _END = 15.0
 def run_workers(
     settings: Settings, address: Address, n_workers: int, on_ready: Callable[[], None]
 ) -> None:
-    """Answer requests with several processes until this one is told to end.
-
-    A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
-    """
+    """Answer requests with several processes until this one is told to end."""
+    # A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
     told: list[int] = []
     processes: list[SpawnProcess] = []
 

@@ -10,11 +10,9 @@ _NOISE = (2.0, 10.0, 40.0, 80.0)
 
 
 def strangers(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
-    """Return ``n`` pictures of each of nine kinds that are like no picture of a class.
-
-    Halves of two classes, two classes laid on each other, shuffled tiles, negatives, enlarged
-    details, outlines, small parts of a picture, noise of any grain, and blank pictures.
-    """
+    """Return ``n`` pictures of each of nine kinds that are like no picture of a class."""
+    # Halves of two classes, two classes laid on each other, shuffled tiles, negatives, enlarged
+    # details, outlines, small parts of a picture, noise of any grain, and blank pictures.
     rng = np.random.default_rng(seed)
     rows, columns = images.shape[1:3]
     background = _background(images)

@@ -27,22 +27,7 @@ _MAX_SIDE = 255
 
 
 def with_meter(classifier: CompactClassifier, program: CProgram, meter: Path) -> CProgram:
-    """Return a program with the C that reads a meter.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-        Of single characters, ten of them digits.
-    program : CProgram
-        Its C, of bytes.
-    meter : path
-        The meter's TOML file.
-
-    Raises
-    ------
-    InputError
-        If the classifier lacks digits, or a window or mark has more than 255 rows or columns.
-    """
+    """Return a program with the C that reads a meter."""
     description = read_meter(meter)
     names = list(map(str, class_names(classifier.classes_)))
     if not set("0123456789") <= set(names) or classifier.image_shape != PRINTED_SIZE:

@@ -60,10 +60,9 @@ def in_color(classifier: CompactClassifier) -> bool:
 
 
 def whole_preprocessing(classifier: CompactClassifier) -> Preprocessing:
-    """Return a classifier's preprocessing in whole numbers, as a small core computes it.
-
-    Single values differ from those of floats, by rounding; there, what is cut out is also located.
-    """
+    """Return a classifier's preprocessing in whole numbers, as a small core computes it."""
+    # Single values differ from those of floats, by rounding; there, what is cut out is also
+    # located.
     preprocessing = classifier.preprocessing
     if preprocessing.fit == "character":
         accepted = "another fit: ink by a local threshold needs the whole picture in memory"

@@ -17,10 +17,8 @@ _FILE = Path(__file__).parent / "known.c.j2"
 
 
 def sums_of(classifier: CompactClassifier) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return weights and intercepts of the scores and of the sums that the rule needs beside them.
-
-    These are multiplied by a factor, the last value, so that both are as precise in few bits.
-    """
+    """Return weights and intercepts of the scores, and of the sums that the rule needs."""
+    # These are multiplied by a factor, the last value, so that both are as precise in few bits.
     rule = classifier.unknown
     if rule is None or rule.directions is None:
         return classifier.weights, classifier.intercept, 1.0

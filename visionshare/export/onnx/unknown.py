@@ -14,18 +14,7 @@ __all__ = ["add_known"]
 def add_known(
     classifier: CompactClassifier, graph: Graph, features: str, scaled: str, best: str
 ) -> str:
-    """Add the output ``known`` (n,), as :meth:`CompactClassifier.known`; return which are refused.
-
-    Parameters
-    ----------
-    classifier : CompactClassifier
-        With a rule.
-    graph : Graph
-        With its scores and ``probabilities``.
-    features, scaled, best : str
-        Names of the features (n, n_features), of the scores over the temperature (n, k), and of
-        the numbers of classes (n,).
-    """
+    """Add the output ``known`` (n,), and return which images are refused."""
     rule = classifier.unknown
     assert rule is not None
 

@@ -86,10 +86,8 @@ def compile_and_link(
     optimize: str = "speed",
     exported: Sequence[str] = (),
 ) -> tuple[bytes, bytes]:
-    """Return a linked classifier, and an object file that holds the size of its work.
-
-    WebAssembly has the ``exported`` functions too.
-    """
+    """Return a linked classifier, and an object file that holds the size of its work."""
+    # WebAssembly has the ``exported`` functions too.
     entry = f"{sources.name}_classify"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -7,28 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CycleModel:
-    """The cycles that instructions take beyond the first, and the charge of a cycle.
+    """The cycles that instructions take beyond the first, and the charge of a cycle."""
 
-    Parameters
-    ----------
-    source : str
-        What the cycles come from.
-    access : int
-        Further cycles of each value that is loaded or stored.
-    taken : int
-        Further cycles of each branch that is taken.
-    chip : str
-        The chip that the energy is for; empty without one.
-    volts : float
-    milliamperes_per_megahertz : float
-        Typical supply current while the core runs.
-    """
-
+    #: What the cycles come from.
     source: str
+    #: Further cycles of each value that is loaded or stored.
     access: int = 0
+    #: Further cycles of each branch that is taken.
     taken: int = 0
+    #: The chip that the energy is for; empty without one.
     chip: str = ""
     volts: float = 0.0
+    #: Typical supply current while the core runs.
     milliamperes_per_megahertz: float = 0.0
 
     def cycles(self, instructions: int, accesses: int, taken: int) -> int:

@@ -6,11 +6,9 @@ import numpy as np
 
 
 def accesses(code: bytes) -> np.ndarray:
-    """Return the values that the instruction at each half word loads or stores, (n,), uint64.
-
-    Half words at which no instruction begins have a meaningless count (Armv7-M Architecture
-    Reference Manual, DDI 0403, A5.2 and A5.3).
-    """
+    """Return the values that the instruction at each half word loads or stores, (n,), uint64."""
+    # Half words at which no instruction begins have a meaningless count (Armv7-M Architecture
+    # Reference Manual, DDI 0403, A5.2 and A5.3).
     first = np.frombuffer(code[: len(code) // 2 * 2], "<u2").astype(np.int64)
     second = np.append(first[1:], 0)
     top = first >> 12

@@ -26,13 +26,9 @@ _COMPILING = Lock()
 
 
 class Kernel:
-    """The kernel of a kind of layer, for one image, compiled when it is first needed.
+    """The kernel of a kind of layer, for one image, compiled when it is first needed."""
 
-    Parameters
-    ----------
-    function : callable
-        ``forward(x, unit, ints, weights, work, out, places)``, in what numba compiles.
-    """
+    # The function is ``forward(x, unit, ints, weights, work, out, places)``, as numba compiles it.
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function

@@ -81,18 +81,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the tensors of a checkpoint by name.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of ``torch.save`` before version 1.6, of a dictionary of tensors.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is too large, or holds anything else than tensors.
-    """
+    """Return the tensors of a checkpoint by name."""
     try:
         size = Path(path).stat().st_size
         if size > _LARGEST:

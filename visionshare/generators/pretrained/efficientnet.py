@@ -69,15 +69,7 @@ def is_installed() -> bool:
 
 @cache
 def efficientnet_lite0() -> bytes:
-    """Return the network as ONNX; it is written once into the cache.
-
-    Raises
-    ------
-    ExportError
-        If the extra is not installed.
-    DataError
-        If the package's file holds anything else than the tensors of the network.
-    """
+    """Return the network as ONNX; it is written once into the cache."""
     if not is_installed():
         message = f"{NAME} is not installed; first: pip install 'visionshare[pretrained]'"
         raise ExportError(message)

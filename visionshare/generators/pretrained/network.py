@@ -72,20 +72,7 @@ def proposed_side(n_pictures: int) -> int:
 
 
 def proposed_places(path: str | os.PathLike[str], size: int = 128) -> dict[str, Any]:
-    """Return parameters for a network in a file: the last maps of each size, and what they need.
-
-    Parameters
-    ----------
-    path : path-like
-        An ONNX file.
-    size : int, default 128
-        Side of the pictures, where the file leaves it open.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is no network of pictures.
-    """
+    """Return parameters for a network in a file: the last maps of each size, and what they need."""
     onnx = require_onnx()
     accepted = "an ONNX file of one input (n, 3, H, W) or (n, 1, H, W)"
     try:
@@ -124,22 +111,7 @@ def proposed_places(path: str | os.PathLike[str], size: int = 128) -> dict[str, 
 
 @lru_cache(maxsize=12)
 def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
-    """Return the part of a network up to the deepest of some places, and what it costs.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the ONNX file.
-    places : tuple of str
-        Names of tensors: maps (n, C, H, W), of which the mean of the plane is taken, or (n, C).
-    shape : tuple of int
-        Of the network's input for one picture, such as (3, 224, 224).
-
-    Raises
-    ------
-    InputError
-        If the file is no such network, or has no such place.
-    """
+    """Return the part of a network up to the deepest of some places, and what it costs."""
     onnx = require_onnx()
     model = _parsed(content)
     graph = model.graph

@@ -82,7 +82,9 @@ def make_columns(
     run: TrainingRun, family: Any, pictures: ImageSet | StoredPictures
 ) -> tuple[Any, Any]:
     """Return columns for the recipe's learner, and the features whose columns they are."""
-    store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
+    store = run.recipe.store
+    search = run.recipe.learner.search_name
+    jobs = run.jobs
     # Those of an earlier member, or of a trial that failed, are gone.
     hold("columns", 0)
     if isinstance(pictures, StoredPictures):

@@ -27,7 +27,8 @@ def learning_bytes(recipe: Recipe, shape: tuple[int, int], itemsize: int, n_clas
         needed += 12.0 * d
     elif name == "screened":
         search = getattr(template, "search", None)
-        fraction, most = getattr(search, "fraction", 0.1), getattr(search, "max_bytes", 2 << 30)
+        fraction = getattr(search, "fraction", 0.1)
+        most = getattr(search, "max_bytes", 2 << 30)
         needed += 1.2 * min(fraction * m * d * itemsize, most)
     return needed
 

@@ -78,7 +78,8 @@ def evaluate(
 
 def _of_answers(classifier: CompactClassifier, answers: Answers, scores: np.ndarray) -> Evaluation:
     """Return how far values are off; or precision, recall and average precision of each label."""
-    rule, truth = classifier.answer, answers.truth
+    rule = classifier.answer
+    truth = answers.truth
     probabilities = classifier.probabilities(scores)
     assert rule is not None
     said = rule.said(probabilities)
@@ -90,7 +91,8 @@ def _of_answers(classifier: CompactClassifier, answers: Answers, scores: np.ndar
     figures = []
     for i, label in enumerate(rule.labels):
         right = int((has[:, i] & truth[:, i]).sum())
-        n, n_said = int(truth[:, i].sum()), int(has[:, i].sum())
+        n = int(truth[:, i].sum())
+        n_said = int(has[:, i].sum())
         precision = right / n_said if n_said else None
         average_precision = float(average[i]) if n else None
         threshold = rule.thresholds[i]
@@ -101,7 +103,8 @@ def _of_answers(classifier: CompactClassifier, answers: Answers, scores: np.ndar
 
 def answer_figures(evaluation: Evaluation) -> dict[str, Any]:
     """Return the figures of values or of several labels by their names; none of classes."""
-    values, labels = evaluation.values, evaluation.labels
+    values = evaluation.values
+    labels = evaluation.labels
     if values is not None:
         return {
             "mean_absolute_error": values.mean,

@@ -39,7 +39,8 @@ def within_flash(
     least = flash = _flash(settings, classifier, images)
     if flash <= limit:
         return classifier
-    fits, beyond = 0, rounds
+    fits = 0
+    beyond = rounds
     while beyond - fits > 1:
         t = (fits + beyond) // 2
         flash = _flash(settings, classifier.at(t), images)
@@ -77,7 +78,8 @@ def _flash(settings: FineTuning, classifier: CompactClassifier, images: np.ndarr
     bits = Bits(settings.quantization.template_bits, settings.quantization.weight_bits)
     assert isinstance(classifier.family, Network)
     family = quantized(classifier.family, images[:_FEW], bits)
-    values, after = int(np.prod(family.layers_[-1].out_shape)), []
+    values = int(np.prod(family.layers_[-1].out_shape))
+    after = []
     if settings.head in UNITS:
         after.append(TableSize(settings.n_units, values, bits.weights))
         values = settings.n_units

@@ -132,13 +132,15 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
         return _stored_images(run)
     # 1) read
     split = split_again(load_split(recipe, run.data_dir, run.jobs, validates), recipe)
-    loaded, others = split.training, split.test
+    loaded = split.training
+    others = split.test
     origin = split.test_origin
     _hold(loaded, others)
     for note in split.notes:
         _logger.info("%s", note)
     # 2) choose among the numbers of images, which copies none
-    chosen, tested = _numbered(loaded), _numbered(others)
+    chosen = _numbered(loaded)
+    tested = _numbered(others)
     if data.held_out:
         # The same images for every seed: settings are compared on them, and the test images stay
         # unread.
@@ -149,7 +151,8 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
         origin = HELD_OUT
     compared = split.validation
     if data.classes is not None:
-        chosen, tested = chosen.of_classes(data.classes), tested.of_classes(data.classes)
+        chosen = chosen.of_classes(data.classes)
+        tested = tested.of_classes(data.classes)
         compared = None if compared is None else compared.of_classes(data.classes)
     if data.per_class is not None:
         rng = np.random.default_rng(recipe.seed)
@@ -158,7 +161,8 @@ def prepare_images(run: TrainingRun, validates: bool = False) -> RunImages:
         rng = np.random.default_rng(recipe.seed)
         chosen = chosen.subset(np.sort(rng.permutation(len(chosen))[: data.limit]))
     # 3) take them
-    training, test = _taken(loaded, chosen), _taken(others, tested)
+    training = _taken(loaded, chosen)
+    test = _taken(others, tested)
     del loaded, others
     shape = training.images.shape[1:]
     if test.classes != training.classes or test.images.shape[1:] != shape:

@@ -22,7 +22,9 @@ from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.stages.tuning import fine_tuned
 
 # Of the epochs and the rate of a training from the start.
-_EPOCHS, _FEWEST, _RATE = 0.5, 6, 0.5
+_EPOCHS = 0.5
+_FEWEST = 6
+_RATE = 0.5
 
 
 class Starts(NamedTuple):

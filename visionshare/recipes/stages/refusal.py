@@ -16,8 +16,10 @@ from visionshare.recipes.schema import Recipe
 
 # The part of the training pictures that calibrates, and how many at most. Of few pictures it is
 # larger, up to the largest, until there are enough.
-_FRACTION, _MOST = 0.1, 2000
-_LARGEST, _ENOUGH = 0.3, 40
+_FRACTION = 0.1
+_MOST = 2000
+_LARGEST = 0.3
+_ENOUGH = 40
 _Parts = tuple[ImageSet, ImageSet, "ImageSet | None", ImageSet, "np.ndarray | None"]
 
 
@@ -51,7 +53,8 @@ def refusal_parts(
         known = [name for name in training.classes if name != label]
         if len(known) < 2:
             raise RecipeError(f"one class beside {label!r}; a classifier needs two at least")
-        training, test = training.of_classes(known), test.of_classes(known)
+        training = training.of_classes(known)
+        test = test.of_classes(known)
         compared = None if compared is None else compared.of_classes(known)
     mask = calibrating_mask(training, recipe.seed)
     calibrating = training.subset(np.flatnonzero(mask))

@@ -47,7 +47,8 @@ class StoredImages:
     """Images of some files: read when they are first asked for, then kept by that process."""
 
     def __init__(self, stored: StoredPictures, n_jobs: int) -> None:
-        self._stored, self._n_jobs = stored, n_jobs
+        self._stored = stored
+        self._n_jobs = n_jobs
         self._images: np.ndarray | None = None
 
     def __call__(self, epoch: int) -> np.ndarray:

@@ -52,11 +52,9 @@ def with_teacher(run: TrainingRun, images: RunImages) -> RunImages:
 
 
 def told(run: TrainingRun, images: RunImages) -> RunImages:
-    """Return the images with the probabilities that a teacher gives them who is not learned here.
-
-    A teacher that takes pictures of another size, or prepares them in another way, is shown the
-    pictures of the recipe's data as it takes them.
-    """
+    """Return the images with the probabilities that a given teacher says."""
+    # A teacher that takes pictures of another size, or prepares them in another way, is shown the
+    # pictures of the recipe's data as it takes them.
     part = run.recipe.teacher
     training = images.training
     if part is None or part.source == SELF or training.taught is not None:

@@ -23,7 +23,8 @@ from visionshare.recipes.stages.images import RunImages
 _logger = logging.getLogger(__name__)
 
 # Photographs that are a background, at most, and their longer side, in sides of an image.
-_PHOTOGRAPHS, _SIDES = 200, 16
+_PHOTOGRAPHS = 200
+_SIDES = 16
 
 
 def with_unknown(

@@ -21,11 +21,9 @@ def sums(
     same: bool = False,
     signed: bool = False,
 ) -> Tensor:
-    """Return the rounded sums of weights (n, rows, columns, depth) that slide over bytes.
-
-    Runtimes round halves to even, up, or twice. Four times a sum, plus one, is never halfway
-    between two bytes, so that all round it alike; where eight bits hold four times the weights.
-    """
+    """Return the rounded sums of weights (n, rows, columns, depth) that slide over bytes."""
+    # Runtimes round halves to even, up, or twice. Four times a sum, plus one, is never halfway
+    # between two bytes, so that all round it alike; where eight bits hold four times the weights.
     n, rows, columns, depth = weights.shape
     four = 4 if 4 * np.abs(weights.astype(np.int64)).max() <= 127 else 1
     # Where nothing is shifted nothing is rounded.

@@ -138,6 +138,16 @@ def test_files_are_short():
         assert len(path.read_text().splitlines()) <= 500, path
 
 
+def test_a_class_name_is_used_once():
+    names = [
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(set(names)) == sorted(names)
+
+
 # Names under which the package holds families.
 OF_FAMILIES = {"family", "families", "part", "part_", "parts_", "base_", "inner", "source"}
 

@@ -10,7 +10,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.datasets import survey_shards
 from visionshare.distributed import PartitionedColumns
 from visionshare.distributed.blocks import ColumnSettings
-from visionshare.distributed.sources import blocks_of
+from visionshare.distributed.input_blocks import blocks_of
 from visionshare.errors import InputError
 
 SETTINGS = [

@@ -202,7 +202,7 @@ def test_frames_are_checked():
 def test_no_compiler_warns(name, tmp_path):
     from visionshare.export.targets import find_target
     from visionshare.export.targets.compiling import WARNINGS, compile_objects
-    from visionshare.export.targets.sources import DeviceSources
+    from visionshare.export.targets.device_sources import DeviceSources
 
     model = _model(MASS, (13, 11, 3)) if name == "color" else _model(STEPS[name])
     program = _program(model)

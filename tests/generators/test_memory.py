@@ -16,9 +16,9 @@ from visionshare import (
     Pixels,
     Templates,
 )
-from visionshare.generators.computed import WORKING_BYTES, ComputedImages, image_batches
 from visionshare.generators.fourier import RandomFourier
 from visionshare.generators.inputs import fit_scaling, rows_of
+from visionshare.generators.lazy_images import WORKING_BYTES, ComputedImages, image_batches
 from visionshare.generators.lbp import LocalBinaryPatterns
 from visionshare.generators.patch_sampling import drawn_patches
 

@@ -15,9 +15,9 @@ from visionshare import (
     UnionOfFamilies,
     Units,
 )
+from visionshare.generators.largest_responses import LargestResponses
 from visionshare.generators.layers.forward import Forward
 from visionshare.generators.pictures import Field, Sample
-from visionshare.generators.strongest import Strongest
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (40, 14, 12), np.uint8)
@@ -70,7 +70,7 @@ def strongest_responses(inputs, templates, pads):
     margins = ((0, 0), *((pad, pad) for pad in pads), (0, 0))
     padded = np.pad(inputs.astype(np.float32), margins)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (q, q), axis=(1, 2))
-    return Strongest.of(np.einsum("nyxcab,mabc->nyxm", windows, templates))
+    return LargestResponses.of(np.einsum("nyxcab,mabc->nyxm", windows, templates))
 
 
 @pytest.mark.parametrize("images", [IMAGES, COLORED, IMAGES.astype(np.float32) / 255])

@@ -12,7 +12,7 @@ from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
 from visionshare.image_classifier.proposals import Data, Proposal, widest
 from visionshare.image_classifier.search import augmentation_candidates
-from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.state import SearchSettings, StructureSearch
 from visionshare.image_classifier.trials import ProposalLearner, Trial, table
 
 DATA = Data((28, 28, 1), 100, 10, False)
@@ -80,7 +80,7 @@ def test_augmentations_are_compared_in_trainings_as_long_as_the_last(many):
 
 
 def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypatch):
-    monkeypatch.setattr(SearchState, "has_time", lambda self, seconds=None: seconds is None)
+    monkeypatch.setattr(StructureSearch, "has_time", lambda self, seconds=None: seconds is None)
     choice = choose(many, Budget(3000), FEW)
     assert max(trial.epochs for trial in choice.trials) < choice.epochs
 

@@ -6,7 +6,7 @@ from visionshare.errors import DataError, RecipeError
 from visionshare.recipes import list_pipelines, load_recipe
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
-from visionshare.recipes.sources import read_sources
+from visionshare.recipes.source_classifiers import read_sources
 
 
 @pytest.mark.parametrize("name", list_pipelines())

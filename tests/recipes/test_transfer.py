@@ -16,7 +16,7 @@ from visionshare.generators.pretrained.efficientnet import is_installed
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
-from visionshare.recipes.sources import read_sources, sources_family
+from visionshare.recipes.source_classifiers import read_sources, sources_family
 from visionshare.recipes.transfer import Task, transfer
 
 POOL = FeaturePart(pool="small-patches", parameters={"n_templates": 25})

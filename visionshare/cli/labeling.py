@@ -35,7 +35,7 @@ def check_labels(
     from visionshare.datasets.copies import groups_of_copies, joined_groups
     from visionshare.datasets.pictures.reading import read_pictures
     from visionshare.recipes.wrong_labels import doubtful_labels
-    from visionshare.reports.gallery import GALLERY_BEGINS, Tile, write_gallery
+    from visionshare.reports.gallery import GALLERY_BEGINS, GalleryTile, write_gallery
 
     table = Path(f"{name}-labels.csv")
     page = Path(f"{name}-labels.html")
@@ -58,7 +58,7 @@ def check_labels(
         rows.append((read.names[i], pictures.classes[labels[i]], suggested, probability))
     doubted = found.order[: found.n_doubted].tolist()
     tiles = [
-        Tile(read.images[i], f"{row[1]}? {row[2]} {100 * row[3]:.0f} %", Path(row[0]).name)
+        GalleryTile(read.images[i], f"{row[1]}? {row[2]} {100 * row[3]:.0f} %", Path(row[0]).name)
         for i, row in zip(doubted[:_SHOWN], rows, strict=False)
     ]
     about = (
@@ -125,7 +125,7 @@ def suggest(
     from visionshare.batch.suggestions import suggested
     from visionshare.class_labels import class_names
     from visionshare.datasets.intake import as_rasters
-    from visionshare.reports.gallery import GALLERY_BEGINS, Tile, write_gallery
+    from visionshare.reports.gallery import GALLERY_BEGINS, GalleryTile, write_gallery
 
     page = out.with_suffix(".html")
     check_file("--out", out, _HEADER, suffix=".csv")
@@ -154,7 +154,7 @@ def suggest(
         rows.append((paths[i], names[best], names[best], float(probabilities[i, best])))
     _write_table(out, rows)
     tiles = [
-        Tile(seen[i], f"{row[1]} {100 * row[3]:.0f} %", Path(row[0]).name)
+        GalleryTile(seen[i], f"{row[1]} {100 * row[3]:.0f} %", Path(row[0]).name)
         for i, row in zip(chosen, rows, strict=True)
     ]
     about = f"{len(chosen)} of {len(paths)} pictures that would teach the classifier most."

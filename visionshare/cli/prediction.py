@@ -121,7 +121,7 @@ def predict(
         model = replace(model, unknown=replace(model.unknown, reject=threshold))
     if model.answer is not None and top > 1:
         raise InputError("--top", top, "1 of a classifier that says values or several labels")
-    kind = _Table
+    kind = _ResultTable
     if model.answer is not None:
         kind = _LabelTable if isinstance(model.answer, LabelRule) else _ValueTable
     table = kind(model, min(top, len(model.classes_)))
@@ -154,7 +154,7 @@ def _write_classes(
     file: ResumedFile | _StandardOutput,
     parts: Iterable[Classified],
     form: str,
-    table: _Table,
+    table: _ResultTable,
     show_progress: bool,
 ) -> None:
     """Write the results, and name on standard error what could not be read."""
@@ -221,7 +221,7 @@ class _Row(NamedTuple):
     known: float | None
 
 
-class _Table:
+class _ResultTable:
     """Rows of results as lines of text, CSV or JSON."""
 
     def __init__(self, model: CompactClassifier, top: int) -> None:
@@ -282,7 +282,7 @@ class _Table:
         return "".join(lines)
 
 
-class _LabelTable(_Table):
+class _LabelTable(_ResultTable):
     """Rows of several labels, each with its probability."""
 
     @property
@@ -312,7 +312,7 @@ class _LabelTable(_Table):
         return "".join(lines)
 
 
-class _ValueTable(_Table):
+class _ValueTable(_ResultTable):
     """Rows of values."""
 
     @property

@@ -86,7 +86,7 @@ def chosen_recipe(
     from visionshare.image_classifier.pretrained import HINT, is_installed
     from visionshare.image_classifier.recipe_search import (
         CHOSEN,
-        Network,
+        OfferedNetwork,
         kept_recipe,
         search_recipe,
     )
@@ -102,7 +102,7 @@ def chosen_recipe(
     say("search       trials are compared on pictures that they do not learn from")
     # What was tried is logged: --verbose shows it.
     settings = replace(settings, tried=lambda state: say(line_of_progress(state)))
-    tried = Network(network, Budget.of(budget, None), "--size" not in bounds)
+    tried = OfferedNetwork(network, Budget.of(budget, None), "--size" not in bounds)
     found = search_recipe(base, out, limits, settings, jobs, resume, data_dir, tried)
     _say_choice(found)
     warn_of_one_trial(found.choice, bounds)

@@ -110,7 +110,7 @@ def transfer(
     Images are resized to the sources' size. Those that are not drawn for training validate.
     """
     from visionshare.machine.resources import resolve_jobs
-    from visionshare.recipes.sources import read_sources, source_files
+    from visionshare.recipes.source_classifiers import read_sources, source_files
     from visionshare.recipes.transfer import Task, image_shape
     from visionshare.recipes.transfer import transfer as run
 

@@ -39,6 +39,11 @@ class Unit:
     in_place: bool = False
 
 
+def raster_values(shape: tuple[int, ...]) -> dict[str, int]:
+    """Return rows, columns and channels of an image under the names that templates have."""
+    return dict(zip(("height", "width", "channels"), shape, strict=True))
+
+
 def aligned(size: int, to: int) -> int:
     """Return the next multiple of a number."""
     return -(-size // to) * to

@@ -139,14 +139,14 @@ class TfliteGraph:
 
     def content(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], text: str) -> bytes:
         """Return the file."""
-        return _File().write(self, inputs, outputs, text)
+        return _Flatbuffer().write(self, inputs, outputs, text)
 
 
 class _Offset(int):
     """Where something is that was written into a file."""
 
 
-class _File:
+class _Flatbuffer:
     """A flatbuffer: what is inside of a table is written before it."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ MOST_RUNS = 320
 _NEIGHBORS = np.ones((3, 3), bool)
 
 
-class Ink(NamedTuple):
+class LocatedInk(NamedTuple):
     """Ink that was found: its box, where it is, what twice paper is, and the lightest ink."""
 
     box: Box
@@ -31,7 +31,7 @@ class Ink(NamedTuple):
     high: int
 
 
-def find(values: np.ndarray, paper: int, high: int, threshold: int) -> Ink | None:
+def find(values: np.ndarray, paper: int, high: int, threshold: int) -> LocatedInk | None:
     """Return the largest connected ink of light values on dark, and what belongs to it."""
     # ``paper`` is twice the value of paper, ``threshold`` of 2^16. None where all that stands out
     # is small or touches the border, or hardly anything does.
@@ -48,7 +48,7 @@ def find(values: np.ndarray, paper: int, high: int, threshold: int) -> Ink | Non
             # A shadow that a higher threshold leaves out is paper.
             lifted = paper + (added * span >> 16)
             near = binary_dilation(chosen, _NEIGHBORS)
-            return Ink(box_of(chosen), near, lifted, int(values[chosen].max()))
+            return LocatedInk(box_of(chosen), near, lifted, int(values[chosen].max()))
     return None
 
 

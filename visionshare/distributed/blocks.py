@@ -28,7 +28,7 @@ class ColumnSettings:
     memory: int | None = None
 
 
-class Block(Protocol):
+class PartitionBlock(Protocol):
     """The rows of a partition; travels to the process that uses them."""
 
     def load(self, host: Any) -> Any:

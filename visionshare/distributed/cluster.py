@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.blocks import ColumnSettings, PartitionBlock
 from visionshare.distributed.engine import Engine, Record
 from visionshare.distributed.host import Request
 from visionshare.distributed.sums import Node
@@ -28,7 +28,7 @@ class ClusterEngine(Engine):
     def __init__(
         self,
         client: Any,
-        blocks: Sequence[Block],
+        blocks: Sequence[PartitionBlock],
         bounds: np.ndarray,
         settings: ColumnSettings,
         waits: Patience | None = None,

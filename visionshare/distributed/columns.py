@@ -13,14 +13,14 @@ from visionshare.columns.base import check_ids
 from visionshare.distributed.active import PartitionedActive
 from visionshare.distributed.blocks import (
     ArrayBlock,
-    Block,
     ColumnSettings,
+    PartitionBlock,
     bounds_of,
     partition_bounds,
 )
 from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine, PartitionedRows
-from visionshare.distributed.sources import blocks_of, current_client
+from visionshare.distributed.input_blocks import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.distributed.warming import warm_workers
 from visionshare.distributed.worker_parts import Patience
@@ -99,7 +99,11 @@ class PartitionedColumns(Columns):
 
     @classmethod
     def from_blocks(
-        cls, blocks: Sequence[Block], bounds: np.ndarray, settings: ColumnSettings, n_jobs: int = 1
+        cls,
+        blocks: Sequence[PartitionBlock],
+        bounds: np.ndarray,
+        settings: ColumnSettings,
+        n_jobs: int = 1,
     ) -> PartitionedColumns:
         """Return the columns of blocks, a partition each."""
         engine = LocalEngine(blocks, bounds, settings, n_jobs)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.blocks import ColumnSettings, PartitionBlock
 from visionshare.distributed.host import CHANGE, DATA, ROWS, Host, PerPart, Request, Slot
 from visionshare.distributed.sums import JOINS, Node, root
 from visionshare.errors import InputError
@@ -185,7 +185,11 @@ class LocalEngine(Engine):
     """All partitions in this process."""
 
     def __init__(
-        self, blocks: Sequence[Block], bounds: np.ndarray, settings: ColumnSettings, n_jobs: int
+        self,
+        blocks: Sequence[PartitionBlock],
+        bounds: np.ndarray,
+        settings: ColumnSettings,
+        n_jobs: int,
     ) -> None:
         super().__init__(bounds)
         self.host = Host(len(blocks), settings, n_jobs)

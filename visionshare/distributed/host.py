@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visionshare.columns import ArrayColumns
-from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.blocks import ColumnSettings, PartitionBlock
 from visionshare.distributed.sums import JOINS, Node, joined
 from visionshare.machine.resources import thread_limit
 
@@ -89,7 +89,7 @@ class Host:
         held = sum(math.prod(c.shape) * itemsize for c in data if isinstance(c, ArrayColumns))
         return max(0, self.settings.memory // _IN_MEMORY - held)
 
-    def place(self, number: int, block: Block) -> tuple[int, ...]:
+    def place(self, number: int, block: PartitionBlock) -> tuple[int, ...]:
         """Load the data of a partition and return its shape."""
         self._slots.pop(number, None)
         data = block.load(self)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.blocks import ColumnSettings, PartitionBlock
 from visionshare.distributed.host import Host, Missing
 from visionshare.errors import ClusterError
 
@@ -25,7 +25,7 @@ class Patience:
 class WorkerHost(Host):
     """The host of a worker, as an actor."""
 
-    def place_all(self, blocks: Sequence[tuple[int, Block]]) -> list[tuple[int, ...]]:
+    def place_all(self, blocks: Sequence[tuple[int, PartitionBlock]]) -> list[tuple[int, ...]]:
         """Load the data of partitions and return their shapes."""
         return [self.place(number, block) for number, block in blocks]
 
@@ -50,7 +50,7 @@ class WorkerParts:
     def __init__(
         self,
         client: Any,
-        blocks: Sequence[Block],
+        blocks: Sequence[PartitionBlock],
         settings: ColumnSettings,
         waits: Patience | None = None,
     ) -> None:

@@ -20,10 +20,10 @@ from visionshare.generators.checks import (
     checked_images,
 )
 from visionshare.generators.climbing import Ascent
-from visionshare.generators.computed import ComputedImages
 from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
 from visionshare.generators.layer_summary import LayerSummary, n_floats
+from visionshare.generators.lazy_images import ComputedImages
 from visionshare.generators.parameters import Parameters
 from visionshare.generators.windows import Windows
 from visionshare.machine.resources import product

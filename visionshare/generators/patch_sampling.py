@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.computed import WORKING_BYTES
+from visionshare.generators.lazy_images import WORKING_BYTES
 
 # Patches whose images are padded together.
 PATCHES_AT_ONCE = 8192

@@ -17,7 +17,7 @@ from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.pretrained import try_pretrained
 from visionshare.image_classifier.proposals import Dense
 from visionshare.image_classifier.search import search
-from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.state import SearchSettings, StructureSearch
 from visionshare.image_classifier.teaching import without_copies_of_others
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
@@ -92,7 +92,7 @@ def choose(
         unlabeled=None if waits else without_copies_of_others(learner, parts.learning),
     )  # fmt: skip
     trials = Trials(part, held_out, settings.client, kept)
-    state = SearchState.of(data, trials, budget, settings)
+    state = StructureSearch.of(data, trials, budget, settings)
     # A teacher is there for a small classifier; the network's features are weighed by class.
     tries_network = is_honest and learner.teacher is None and training.answers is None
     transfer = settings.transfer if tries_network else None
@@ -141,7 +141,7 @@ def _majority(images: ImageSet) -> tuple[str, float]:
     return images.classes[int(counts.argmax())], 1 - float(counts.max()) / len(images)
 
 
-def _affordable(best: Trial, state: SearchState, times: float) -> int:
+def _affordable(best: Trial, state: StructureSearch, times: float) -> int:
     """Return the epochs on so many times a trial's images that the seconds which are left allow."""
     # Features are chosen once more by each member; a trial may have found them chosen.
     choosing = best.proposal.members * max(trial.choosing for trial in state.done)

@@ -36,7 +36,7 @@ from visionshare.image_classifier.parameters import (
 from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Greedy
-from visionshare.image_classifier.refusal import Refusal
+from visionshare.image_classifier.refusal import RefusalSettings
 from visionshare.image_classifier.several_labels import label_names, several_labels
 from visionshare.image_classifier.state import SearchSettings
 from visionshare.image_classifier.teaching import taught_learner, teacher_part
@@ -268,7 +268,7 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         training = ImageSet(rasters, labels.astype(np.int64), numbers, "images")
         counts = None if sample_weight is None else example_weights(sample_weight, labels)
         training = grouped(replace(training, answers=answers, weights=counts), groups)
-        refusal = Refusal.of(self.reject, self.unknown_label, unknown, self.classes_)
+        refusal = RefusalSettings.of(self.reject, self.unknown_label, unknown, self.classes_)
         seed = seed_of(self.random_state)
         training, images, calibrating = refusal.split(training, images, seed)
         preprocessing = Preprocessing() if intake is None else intake.preprocessing

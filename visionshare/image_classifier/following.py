@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.image_classifier.state import SearchState
+from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.trials import Trial
 from visionshare.machine.progress import about
 
@@ -26,7 +26,7 @@ def line_of(trial: Trial) -> str:
     return f"{error:6.2f} % error {sure:5.1f} % sure {macs:>11} macs  {trial.proposal}{beyond}"
 
 
-def line_of_progress(state: SearchState) -> str:
+def line_of_progress(state: StructureSearch) -> str:
     """Return a line after a trial, such as "trial 5 of about 18, best so far 6.7 % …"."""
     pictures = "held-out" if state.is_honest else "training"
     best = "none within the budget so far"
@@ -36,19 +36,19 @@ def line_of_progress(state: SearchState) -> str:
     return f"{number}, {best}, about {about(_seconds_left(state))} left"
 
 
-def teller(verbose: Any) -> Callable[[SearchState], None] | None:
+def teller(verbose: Any) -> Callable[[StructureSearch], None] | None:
     """Return what tells of trials on standard error; None where nothing is to be told."""
     if not isinstance(verbose, (int, np.integer)) or not 0 <= verbose <= 2:
         raise InputError("verbose", verbose, "False, True or 1 (a line per trial), or 2 (two)")
 
-    def tell(state: SearchState) -> None:
+    def tell(state: StructureSearch) -> None:
         lines = [line_of_progress(state), line_of(state.done[-1])]
         sys.stderr.write("".join(f"{line}\n" for line in lines[:verbose]))
 
     return tell if verbose else None
 
 
-def _n_expected(state: SearchState) -> int:
+def _n_expected(state: StructureSearch) -> int:
     """Return how many trials there will be about."""
     n = len(state.done) + state.waiting
     n += sum(len(list(stage(state))) for stage in state.later)
@@ -61,13 +61,13 @@ def _n_expected(state: SearchState) -> int:
     return in_time if state.structure is not None else min(n, in_time)
 
 
-def _seconds_of_trial(state: SearchState) -> float:
+def _seconds_of_trial(state: StructureSearch) -> float:
     """Return the mean seconds of the usual trials."""
     usual = [trial.seconds for trial in state.done if trial.epochs <= state.epochs]
     return max(1e-3, float(np.mean(usual or [state.done[-1].seconds])))
 
 
-def _seconds_left(state: SearchState) -> float:
+def _seconds_left(state: StructureSearch) -> float:
     """Return about how many seconds search and training still take."""
     settings = state.settings
     if settings.seconds is not None:

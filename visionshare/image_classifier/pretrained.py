@@ -19,7 +19,7 @@ from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.copies import Parts, parts_of
 from visionshare.image_classifier.pictures import propose_intake, sides_of
 from visionshare.image_classifier.proposals import Data, Proposal
-from visionshare.image_classifier.state import SearchState
+from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials, doubts_of
 
@@ -110,7 +110,7 @@ def transfer_of(given: Any, seen: Seen | None, budget: Budget) -> Transfer | Non
 
 
 def try_pretrained(
-    state: SearchState, transfer: Transfer | None, own: ProposalLearner, parts: Parts
+    state: StructureSearch, transfer: Transfer | None, own: ProposalLearner, parts: Parts
 ) -> Trial | None:
     """Return the best trial on a network's features, None unless it is better than all others."""
     best = state.best
@@ -144,7 +144,7 @@ def _fewer(parts: Parts, most: int, seed: int) -> Parts:
 
 
 def _compared(
-    state: SearchState, transfer: Transfer, own: ProposalLearner, sample: Parts
+    state: StructureSearch, transfer: Transfer, own: ProposalLearner, sample: Parts
 ) -> Trial | None:
     """Return the network's trial on a sample, None where the best so far is better on it."""
     best = state.best
@@ -171,7 +171,7 @@ def _compared(
 
 
 def _best_of(
-    state: SearchState, transfer: Transfer, own: ProposalLearner, parts: Parts
+    state: StructureSearch, transfer: Transfer, own: ProposalLearner, parts: Parts
 ) -> Trial | None:
     """Return the best of the network's trials on all images, where it is better than the best."""
     best = state.best
@@ -213,7 +213,7 @@ def _in_errors(doubts: np.ndarray, fewer: np.ndarray) -> float:
 
 
 def _other_folds(
-    state: SearchState, transfer: Transfer, own: ProposalLearner, trials: list[Trial]
+    state: StructureSearch, transfer: Transfer, own: ProposalLearner, trials: list[Trial]
 ) -> list[np.ndarray]:
     """Return the doubts of proposals on other parts of the images, a quarter each time."""
     proposals = [trial.proposal for trial in trials]
@@ -242,7 +242,7 @@ def _other_folds(
 
 
 def _tried(
-    state: SearchState, transfer: Transfer, trials: Trials, proposal: Proposal
+    state: StructureSearch, transfer: Transfer, trials: Trials, proposal: Proposal
 ) -> Trial | None:
     """Return a trial within the budget, None where there is none."""
     (trial,) = trials.run([proposal], 0)

@@ -38,7 +38,7 @@ from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 
 __all__ = [
-    "CHOSEN", "Network", "SearchedRecipe", "check_settings", "kept_recipe", "kept_trials",
+    "CHOSEN", "OfferedNetwork", "SearchedRecipe", "check_settings", "kept_recipe", "kept_trials",
     "search_recipe",
 ]  # fmt: skip
 
@@ -51,7 +51,7 @@ _GIVEN = ("data", "preprocessing", "store", "seed", "teacher", "unknown", "refit
 _ASKED = "Asked for: "
 
 
-class Network(NamedTuple):
+class OfferedNetwork(NamedTuple):
     """A pretrained network that the user lets a search try.
 
     Attributes
@@ -94,7 +94,7 @@ def search_recipe(
     jobs: int = 1,
     resume: bool = False,
     data_dir: Path | None = None,
-    network: Network | None = None,
+    network: OfferedNetwork | None = None,
 ) -> SearchedRecipe:
     """Search for the recipe that learns pictures best, and keep it in the folder of its run."""
     # The search sees training images alone. Trials are kept in ``trials/`` while it lasts, and what
@@ -143,7 +143,7 @@ def search_recipe(
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
 
 
-def _transfer(run: TrainingRun, images: RunImages, network: Network) -> Transfer | None:
+def _transfer(run: TrainingRun, images: RunImages, network: OfferedNetwork) -> Transfer | None:
     """Return the network that is tried on a run's pictures, None for none."""
     recipe = run.recipe
     pictures = find_pictures(recipe.data.source) if names_pictures(recipe.data.source) else None

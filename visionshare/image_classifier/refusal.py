@@ -14,11 +14,11 @@ from visionshare.datasets.image_kinds import listed_images
 from visionshare.errors import InputError
 from visionshare.recipes.stages.refusal import calibrating_mask
 
-__all__ = ["Refusal"]
+__all__ = ["RefusalSettings"]
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RefusalSettings:
     """What share of known pictures may be refused, and what refused ones are called."""
 
     reject: float | None
@@ -26,15 +26,15 @@ class Refusal:
     unknown: Any = None
 
     @staticmethod
-    def of(reject: Any, label: Any, unknown: Any, classes: np.ndarray) -> Refusal:
+    def of(reject: Any, label: Any, unknown: Any, classes: np.ndarray) -> RefusalSettings:
         """Return it, checked; nothing is refused where ``reject`` is None."""
         if reject is None:
             for name, value in (("unknown", unknown), ("unknown_label", label)):
                 if value is not None:
                     raise InputError(name, value, "None without reject, such as reject=0.01")
-            return Refusal(None)
+            return RefusalSettings(None)
         check_rate("reject", reject)
-        return Refusal(reject, checked_unknown_label(label, classes), unknown)
+        return RefusalSettings(reject, checked_unknown_label(label, classes), unknown)
 
     def split(self, images: ImageSet, given: Any, seed: int) -> tuple[ImageSet, Any, Any]:
         """Return images that train; and of those given, the ones that train and that calibrate."""

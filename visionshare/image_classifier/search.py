@@ -17,7 +17,7 @@ from visionshare.image_classifier.stages import (
     last_stages,
     pixels_alone,
 )  # fmt: skip
-from visionshare.image_classifier.state import SearchState
+from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.structure import random_structures
 from visionshare.image_classifier.trials import Trial, Trials
 
@@ -32,7 +32,7 @@ _MOST_FEATURES = 600
 
 
 def search(
-    state: SearchState, beside: Callable[[SearchState], Trial | None] | None = None
+    state: StructureSearch, beside: Callable[[StructureSearch], Trial | None] | None = None
 ) -> Trial:
     """Return the best trial."""
     # 1) fewer members where they leave too little for each; how long does an epoch take?
@@ -62,13 +62,13 @@ def search(
     return state.best
 
 
-def _share_budget(state: SearchState) -> None:
+def _share_budget(state: StructureSearch) -> None:
     """Leave one member, where no structure fits into the part of each of several."""
     if state.members > 1 and not any(state.widest(depth) for depth in (2, 1, 0)):
         state.members = 1
 
 
-def _measure_pace(state: SearchState) -> None:
+def _measure_pace(state: StructureSearch) -> None:
     """Learn how long an epoch takes, and what the machine computes in a microsecond."""
     stage, _ = first_stages(state)[0]
     first = next(iter(stage(state)), None)
@@ -91,7 +91,7 @@ def _measure_pace(state: SearchState) -> None:
 
 
 def _run_stages(
-    state: SearchState,
+    state: StructureSearch,
     stages: Sequence[tuple[Stage, float]],
     afterwards: Sequence[tuple[Stage, float]] = (),
 ) -> None:
@@ -109,13 +109,13 @@ def _run_stages(
                 _take_if_better(state, trial, margin)
 
 
-def _take_if_better(state: SearchState, trial: Trial, margin: float) -> None:
+def _take_if_better(state: StructureSearch, trial: Trial, margin: float) -> None:
     if state.best is None or trial.is_better(state.best, margin):
         state.best = trial
 
 
 def _tried(
-    state: SearchState,
+    state: StructureSearch,
     proposals: Sequence[Proposal],
     trials: Trials | None = None,
     epochs: int | None = None,
@@ -142,7 +142,7 @@ def _tried(
             state.tell()
 
 
-def _best_rounds(state: SearchState, trial: Trial) -> Trial | None:
+def _best_rounds(state: StructureSearch, trial: Trial) -> Trial | None:
     """Return the rounds of a greedy search that held-out images and the budget ask for."""
     # The classifier of fewer rounds is a part of the one of more.
     features = trial.proposal.features
@@ -160,7 +160,7 @@ def _best_rounds(state: SearchState, trial: Trial) -> Trial | None:
     return best
 
 
-def _compare_augmentations(state: SearchState) -> None:
+def _compare_augmentations(state: StructureSearch) -> None:
     """Compare augmentations that are about as good in trainings as long as the last one."""
     # What augmentation is worth depends on the number of images and of epochs.
     best = state.best
@@ -204,7 +204,7 @@ def _without_augmentation(trial: Trial) -> Proposal:
     return replace(trial.proposal, augmentation=None, words="")
 
 
-def _failure(state: SearchState) -> Exception:
+def _failure(state: StructureSearch) -> Exception:
     """Return why there is no best trial."""
     if state.problem is not None and not state.done:
         return state.problem
@@ -224,7 +224,7 @@ def _least(trial: Trial) -> CompactClassifier:
     return trial.classifier.at(1) if greedy else trial.classifier
 
 
-def _take_several_members(state: SearchState) -> None:
+def _take_several_members(state: StructureSearch) -> None:
     """Take the best trial as one of several members, if there was no time to try that."""
     best = state.best
     n = state.members
@@ -239,7 +239,7 @@ def _take_several_members(state: SearchState) -> None:
     )
 
 
-def _try_random_structures(state: SearchState) -> None:
+def _try_random_structures(state: StructureSearch) -> None:
     """Try structures at random while there is time, with a third of the epochs at first."""
     if state.settings.seconds is None or state.structure is None:
         return
@@ -255,7 +255,7 @@ def _try_random_structures(state: SearchState) -> None:
                     _take_if_better(state, trial, state.settings.likely)
 
 
-def _random_proposals(state: SearchState) -> Iterator[Proposal]:
+def _random_proposals(state: StructureSearch) -> Iterator[Proposal]:
     """Yield the best proposal with other structures that use the budget."""
     best = state.proposal
     data = state.data

@@ -11,16 +11,16 @@ from visionshare.datasets import Augmentation
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.proposals import Greedy, Proposal, structures
-from visionshare.image_classifier.state import SearchState
+from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.structure import Structure
 
 __all__ = ["Stage", "first_stages", "last_stages", "pixels_alone"]
 
 #: Proposes what to try next, and changes nothing.
-Stage: TypeAlias = Callable[[SearchState], Iterable[Proposal]]
+Stage: TypeAlias = Callable[[StructureSearch], Iterable[Proposal]]
 
 
-def first_stages(state: SearchState) -> list[tuple[Stage, float]]:
+def first_stages(state: StructureSearch) -> list[tuple[Stage, float]]:
     """Return the first stages, each with the margin by which a proposal has to be better."""
     settings = state.settings
     if settings.features != "auto":
@@ -40,7 +40,7 @@ def first_stages(state: SearchState) -> list[tuple[Stage, float]]:
     ]
 
 
-def last_stages(state: SearchState) -> list[tuple[Stage, float]]:
+def last_stages(state: StructureSearch) -> list[tuple[Stage, float]]:
     """Return the stages after the augmentation is known."""
     if not state.searches_structures:
         return []
@@ -49,11 +49,11 @@ def last_stages(state: SearchState) -> list[tuple[Stage, float]]:
     return [(_members, 0.0), (_fewer_members, likely), (last, likely)]
 
 
-def _named_pool(state: SearchState) -> Iterable[Proposal]:
+def _named_pool(state: StructureSearch) -> Iterable[Proposal]:
     yield Proposal(Greedy(state.settings.features, state.settings.rounds))
 
 
-def _pools_of_vectors(state: SearchState) -> Iterable[Proposal]:
+def _pools_of_vectors(state: StructureSearch) -> Iterable[Proposal]:
     length = state.data.raster[1]
     n = state.trials.n
     yield Proposal(Greedy("pixels", min(length, 100)))
@@ -64,7 +64,7 @@ def _pools_of_vectors(state: SearchState) -> Iterable[Proposal]:
         yield Proposal(Greedy("rbf", 100, parameters))
 
 
-def _structures(state: SearchState) -> Iterable[Proposal]:
+def _structures(state: StructureSearch) -> Iterable[Proposal]:
     """Propose the deepest structure, with each augmentation."""
     found = next(structures(state.data, state.budget, state.bits, state.members), None)
     if found is None:
@@ -82,7 +82,7 @@ def _structures(state: SearchState) -> Iterable[Proposal]:
         yield Proposal(found, augmentation, words, state.bits)
 
 
-def pixels_alone(state: SearchState) -> Iterable[Proposal]:
+def pixels_alone(state: StructureSearch) -> Iterable[Proposal]:
     """Propose pixels, where no structure can be learned."""
     # Integers of few bits are of structures, and several labels are learned by gradients.
     answers = state.trials.held_out.answers
@@ -91,40 +91,40 @@ def pixels_alone(state: SearchState) -> Iterable[Proposal]:
         yield Proposal(Greedy("pixels", 100))
 
 
-def _to_augment(state: SearchState) -> Proposal | None:
+def _to_augment(state: StructureSearch) -> Proposal | None:
     """Return the best proposal, where other augmentations may be tried on it."""
     given = isinstance(state.settings.augment, Augmentation) or state.settings.augment is False
     return None if given or state.structure is None else state.proposal
 
 
-def _without_copies(state: SearchState) -> Iterable[Proposal]:
+def _without_copies(state: StructureSearch) -> Iterable[Proposal]:
     proposal = _to_augment(state)
     if proposal is not None and state.settings.augment == "auto":
         yield replace(proposal, augmentation=None, words="no copies")
 
 
-def _mirrored(state: SearchState) -> Iterable[Proposal]:
+def _mirrored(state: StructureSearch) -> Iterable[Proposal]:
     proposal = _to_augment(state)
     if proposal is not None:
         made, words = mirrored(proposal.augmentation, proposal.words)
         yield replace(proposal, augmentation=made, words=words)
 
 
-def _colored(state: SearchState) -> Iterable[Proposal]:
+def _colored(state: StructureSearch) -> Iterable[Proposal]:
     proposal = _to_augment(state)
     if proposal is not None and state.data.raster[2] == 3:
         made, words = colored(proposal.augmentation, proposal.words)
         yield replace(proposal, augmentation=made, words=words)
 
 
-def _changed(state: SearchState, depth: int, **others: Any) -> Iterable[Proposal]:
+def _changed(state: StructureSearch, depth: int, **others: Any) -> Iterable[Proposal]:
     """Propose the best with the widest structure of other kind, if there is one."""
     found = state.widest(depth, **others)
     if found is not None:
         yield replace(state.proposal, features=found)
 
 
-def _fronts(state: SearchState) -> Iterable[Proposal]:
+def _fronts(state: StructureSearch) -> Iterable[Proposal]:
     """Propose channels of the image, and images of glyphs without slant."""
     structure = state.structure
     if structure is None:
@@ -141,7 +141,7 @@ def _fronts(state: SearchState) -> Iterable[Proposal]:
         yield from _changed(state, len(structure.layers), deslanted=True)
 
 
-def _heads(state: SearchState) -> Iterable[Proposal]:
+def _heads(state: StructureSearch) -> Iterable[Proposal]:
     structure = state.structure
     if structure is None:
         return
@@ -150,24 +150,24 @@ def _heads(state: SearchState) -> Iterable[Proposal]:
         yield from _changed(state, len(structure.layers), **others)
 
 
-def _fewer_layers(state: SearchState) -> Iterable[Proposal]:
+def _fewer_layers(state: StructureSearch) -> Iterable[Proposal]:
     structure = state.structure
     if structure is not None and structure.layers:
         yield from _changed(state, len(structure.layers) - 1, **_all_but_width(structure))
 
 
-def _smoothed(state: SearchState) -> Iterable[Proposal]:
+def _smoothed(state: StructureSearch) -> Iterable[Proposal]:
     has_classes = state.trials.held_out.answers is None
     if state.structure is not None and state.bits is None and has_classes:
         yield replace(state.proposal, smoothing=state.settings.smoothing)
 
 
-def _members(state: SearchState) -> Iterable[Proposal]:
+def _members(state: StructureSearch) -> Iterable[Proposal]:
     if state.structure is not None and state.members > 1:
         yield replace(state.proposal, members=state.members)
 
 
-def _fewer_members(state: SearchState) -> Iterable[Proposal]:
+def _fewer_members(state: StructureSearch) -> Iterable[Proposal]:
     """Propose fewer members, each of a wider structure."""
     structure = state.structure
     if structure is None:
@@ -179,7 +179,7 @@ def _fewer_members(state: SearchState) -> Iterable[Proposal]:
             yield replace(state.proposal, features=found, members=members)
 
 
-def _other_bits(state: SearchState) -> Iterable[Proposal]:
+def _other_bits(state: StructureSearch) -> Iterable[Proposal]:
     structure = state.structure
     if structure is None:
         return
@@ -191,7 +191,7 @@ def _other_bits(state: SearchState) -> Iterable[Proposal]:
             yield replace(state.proposal, features=found, bits=bits)
 
 
-def _pools(state: SearchState) -> Iterable[Proposal]:
+def _pools(state: StructureSearch) -> Iterable[Proposal]:
     """Propose greedy choices from pools, where there are few images."""
     n = state.trials.n
     side = min(state.data.raster[:2])

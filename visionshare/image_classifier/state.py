@@ -20,7 +20,7 @@ from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import Trial, Trials
 
-__all__ = ["SearchSettings", "SearchState", "check_seconds"]
+__all__ = ["SearchSettings", "StructureSearch", "check_seconds"]
 
 
 def check_seconds(seconds: Any) -> None:
@@ -42,7 +42,7 @@ class SearchSettings:
     #: When they began, as the clock says.
     begun: float = field(default_factory=time.perf_counter)
     #: Called with the state after each trial, the last of ``done``.
-    tried: Callable[[SearchState], None] | None = None
+    tried: Callable[[StructureSearch], None] | None = None
     #: Client of the cluster whose workers learn the trials.
     client: Any = None
     #: Images that most trials learn from. Some thousands tell structures apart.
@@ -95,7 +95,7 @@ class SearchSettings:
 
 
 @dataclass
-class SearchState:
+class StructureSearch:
     """All that a search knows; its steps are functions that change it.
 
     Attributes
@@ -134,15 +134,15 @@ class SearchState:
     bits: Bits | None = None
     done: list[Trial] = field(default_factory=list)
     waiting: int = 0
-    later: Sequence[Callable[[SearchState], Iterable[Proposal]]] = ()
+    later: Sequence[Callable[[StructureSearch], Iterable[Proposal]]] = ()
     best: Trial | None = None
     problem: InputError | MemoryLimitError | None = None
 
     @staticmethod
-    def of(data: Data, trials: Trials, budget: Budget, settings: SearchSettings) -> SearchState:
+    def of(data: Data, trials: Trials, budget: Budget, settings: SearchSettings) -> StructureSearch:
         """Return the state that a search begins with."""
         short = trials.fewer(settings.n_learning)
-        state = SearchState(
+        state = StructureSearch(
             settings, data, budget, short, trials, short.learner.counted.epochs // 3
         )
         state.epochs = max(8, state.epochs)

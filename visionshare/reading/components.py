@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.datasets.ink import Ink
 from visionshare.errors import DataError
-from visionshare.reading.page import Box, around
+from visionshare.reading.page import Box, enclosing_box
 
 __all__ = ["MAX_PIECES", "Piece", "find_pieces", "joined", "typical_height", "with_gaps_closed"]
 
@@ -103,7 +103,7 @@ def joined(pieces: list[Piece]) -> Piece:
     """Return pieces as one: the letter of a broken stroke, or of a dot and its stem."""
     if len(pieces) == 1:
         return pieces[0]
-    box = around([piece.box for piece in pieces])
+    box = enclosing_box([piece.box for piece in pieces])
     mask = np.zeros((box.height, box.width), bool)
     darkness = np.zeros((box.height, box.width), np.uint8)
     for piece in pieces:

@@ -21,7 +21,7 @@ from visionshare.reading.lines import (
     find_lines,
     mark_probabilities,
 )
-from visionshare.reading.page import Block, Box, Character, Line, Page, Word, around
+from visionshare.reading.page import Block, Box, Character, Line, Page, Word, enclosing_box
 from visionshare.reading.reading_order import blocks_of_lines
 from visionshare.reading.rules import without_rules
 from visionshare.reading.touching import Recognition, join_broken, split_touching
@@ -142,7 +142,7 @@ class LineReader:
     def _read(self, pieces: list[Piece], rules: list[Box]) -> tuple[Block, ...]:
         lines = [characters_and_marks(line) for line in find_lines(pieces)]
         lines = [line for line in lines if line[0]]
-        order = blocks_of_lines([around([c.box for c in line[0]]) for line in lines])
+        order = blocks_of_lines([enclosing_box([c.box for c in line[0]]) for line in lines])
         rows = [[lines[i] for i in row] for block in order for row in block]
         # One call for the whole page; only what is cut or joined is classified again.
         parts = [[c for line in row for c in line[0]] for row in rows]

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.reading.components import Piece, joined, typical_height
-from visionshare.reading.page import Box, around
+from visionshare.reading.page import Box, enclosing_box
 
 __all__ = ["Mark", "characters_and_marks", "characters_of", "find_lines", "mark_probabilities"]
 
@@ -84,7 +84,7 @@ class _Bands:
     """Where lines are on the page."""
 
     def __init__(self, lines: list[list[Piece]]) -> None:
-        boxes = [around([p.box for p in line]) for line in lines]
+        boxes = [enclosing_box([p.box for p in line]) for line in lines]
         self.left, self.top, self.right, self.bottom = np.array(boxes, np.float64).T
         self.heights = np.array([median([p.box.height for p in line]) for line in lines])
 
@@ -108,7 +108,7 @@ def _without_marks(lines: list[list[Piece]]) -> tuple[list[list[Piece]], list[Pi
     kept = []
     marks = []
     for line in lines:
-        if len(line) <= 2 and bands.nearest(around([p.box for p in line])) >= 0:
+        if len(line) <= 2 and bands.nearest(enclosing_box([p.box for p in line])) >= 0:
             marks += line
         else:
             kept.append(line)
@@ -138,7 +138,7 @@ def characters_and_marks(line: list[Piece]) -> tuple[list[Piece], list[Mark]]:
     groups: list[list[Piece]] = []
     for piece in line:
         for group in reversed(groups[-3:]):
-            if _belongs(around([p.box for p in group]), piece.box, height):
+            if _belongs(enclosing_box([p.box for p in group]), piece.box, height):
                 group.append(piece)
                 break
         else:
@@ -180,7 +180,7 @@ def _line_height(line: list[Piece]) -> float:
 def _belongs(one: Box, other: Box, height: float) -> bool:
     shared = min(one.right, other.right) - max(one.left, other.left)
     narrower = min(one.width, other.width)
-    both = around([one, other])
+    both = enclosing_box([one, other])
     if shared < 0.5 * narrower or both.height > 1.6 * height or both.width > 1.8 * height:
         return False
     overlap = min(one.bottom, other.bottom) - max(one.top, other.top)

@@ -16,7 +16,7 @@ from visionshare.reading.page_reader import PageReader
 _LANGUAGES = {"eng", "deu", "fra", "spa", "ita", "por", "nld", "osd"}
 
 
-class Engine(OcrEngine):
+class ReaderEngine(OcrEngine):
     """Reads pages with the classifier that ships; Tesseract is asked for nothing."""
 
     @staticmethod
@@ -61,7 +61,7 @@ class Engine(OcrEngine):
 @hookimpl
 def get_ocr_engine(options: Any) -> OcrEngine | None:
     """Return the engine, unless the user asks for none."""
-    return None if getattr(options, "ocr_engine", "auto") == "none" else Engine()
+    return None if getattr(options, "ocr_engine", "auto") == "none" else ReaderEngine()
 
 
 @cache

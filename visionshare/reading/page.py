@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Block", "Box", "Character", "Line", "Page", "Word", "around"]
+__all__ = ["Block", "Box", "Character", "Line", "Page", "Word", "enclosing_box"]
 
 # Of fields in unseen fonts whose characters are all certain, one in a hundred is wrong: where
 # characters touch, or a mark is lost in blur.
@@ -39,7 +39,7 @@ class Box(NamedTuple):
         return self.bottom - self.top
 
 
-def around(boxes: Sequence[Box]) -> Box:
+def enclosing_box(boxes: Sequence[Box]) -> Box:
     """Return the box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
@@ -81,7 +81,7 @@ class Word:
     @property
     def box(self) -> Box:
         """The box around the characters."""
-        return around([c.box for c in self.characters])
+        return enclosing_box([c.box for c in self.characters])
 
     @property
     def confidence(self) -> float:
@@ -110,7 +110,7 @@ class Line:
     @property
     def box(self) -> Box:
         """The box around the words."""
-        return around([word.box for word in self.words])
+        return enclosing_box([word.box for word in self.words])
 
     @property
     def confidence(self) -> float:
@@ -139,7 +139,7 @@ class Block:
     @property
     def box(self) -> Box:
         """The box around the lines."""
-        return around([line.box for line in self.lines])
+        return enclosing_box([line.box for line in self.lines])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.reading.page import Box, around
+from visionshare.reading.page import Box, enclosing_box
 
 __all__ = ["blocks_of_lines"]
 
@@ -48,7 +48,7 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
             stack += [numbers[halves[1]], numbers[halves[0]]]
             continue
         lines = _rows(numbers, sides)
-        box = around([boxes[i] for line in lines for i in line])
+        box = enclosing_box([boxes[i] for line in lines for i in line])
         if fresh or last is None or box.top - last.bottom > _PARAGRAPH * height:
             blocks.append([])
         blocks[-1] += lines

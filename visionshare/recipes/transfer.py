@@ -19,7 +19,7 @@ from visionshare.generators.sources.scores import LinearSource
 from visionshare.learners import GreedyTL
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
-from visionshare.recipes.sources import source_shape, sources_family
+from visionshare.recipes.source_classifiers import source_shape, sources_family
 
 NO_FEATURES = "none"
 

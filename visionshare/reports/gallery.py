@@ -13,7 +13,7 @@ from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
 from visionshare.reports.encoding import thumbnail_source
 
-__all__ = ["GALLERY_BEGINS", "Tile", "write_gallery"]
+__all__ = ["GALLERY_BEGINS", "GalleryTile", "write_gallery"]
 
 #: What a gallery begins with.
 GALLERY_BEGINS = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
@@ -24,7 +24,7 @@ _STYLE = (
 )
 
 
-class Tile(NamedTuple):
+class GalleryTile(NamedTuple):
     """A picture of a gallery, what is said of it, and its file's name."""
 
     image: np.ndarray
@@ -33,7 +33,7 @@ class Tile(NamedTuple):
 
 
 def write_gallery(
-    path: str | os.PathLike[str], title: str, about: str, tiles: Iterable[Tile]
+    path: str | os.PathLike[str], title: str, about: str, tiles: Iterable[GalleryTile]
 ) -> None:
     """Write a page of pictures.
 
@@ -43,7 +43,8 @@ def write_gallery(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = Path(folder) / "page.html"
-    ...     write_gallery(page, "Signs", "", [Tile(np.zeros((8, 8), np.uint8), "stop?", "1.png")])
+    ...     tile = GalleryTile(np.zeros((8, 8), np.uint8), "stop?", "1.png")
+    ...     write_gallery(page, "Signs", "", [tile])
     ...     "stop?" in page.read_text()
     True
     """

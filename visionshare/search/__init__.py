@@ -12,7 +12,7 @@ from typing import Any
 
 from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease, BoundState
-from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
+from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, LineSearch, make_criterion
 from visionshare.search.exhaustive import Exhaustive
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_cost import PerCostSearch
@@ -45,7 +45,7 @@ __all__ = [
     "Gradient",
     "LargestDecrease",
     "LargestViolation",
-    "Line",
+    "LineSearch",
     "Orthogonal",
     "PairProducts",
     "PerCostSearch",

@@ -20,7 +20,7 @@ from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.pool import Criterion, Pool, RefitState, SearchState
 from visionshare.solvers import ActiveSet, minimize
 
-__all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
+__all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "LineSearch", "make_criterion"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Decrease(ABC):
 
 
 @dataclass(frozen=True)
-class Line(_Decrease):
+class LineSearch(_Decrease):
     """L(W) − min_{α ≥ 0} L(W − α g_J), a line search along the gradient (§3.1, with L for R).
 
     The penalty is ignored, as in the paper.
@@ -65,7 +65,7 @@ class Line(_Decrease):
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import ShareBoost
     >>> X, y = load_digits(return_X_y=True)
-    >>> ShareBoost(rounds=2, criterion=Line()).fit(X[:300], y[:300]).support_.size
+    >>> ShareBoost(rounds=2, criterion=LineSearch()).fit(X[:300], y[:300]).support_.size
     2
     """
 
@@ -177,7 +177,7 @@ CRITERIA: Registry[Criterion] = Registry(
     {
         "gradient": Gradient,
         "orthogonal": Orthogonal,
-        "line": Line,
+        "line": LineSearch,
         "column": Column,
         "full": Full,
     },

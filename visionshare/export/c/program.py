@@ -17,7 +17,7 @@ from visionshare.answers import LabelRule, ValueRule
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
 from visionshare.codegen.c_text import check_identifier
-from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
+from visionshare.codegen.c_writer import QUANTIZATIONS, Writer, raster_values
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
@@ -249,7 +249,6 @@ def _files(
     if ram > _LARGEST_RAM:
         raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
     shape = classifier.image_shape
-    height, width, channels = raster_shape(shape)
     preprocessing = classifier.preprocessing
     name = writer.prefix
     values = {
@@ -261,9 +260,7 @@ def _files(
         "n_features": classifier.n_features,
         "classes": list(class_names(classifier.classes_)),
         "inverse_temperature": 1 / classifier.temperature,
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(raster_shape(shape)),
         # How pictures become images; vectors do not come from pictures.
         "preparation": preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else [],
         "polarity_unchanged": preprocessing.polarity == "as_is",

@@ -15,6 +15,7 @@ import numpy as np
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.classifier.exit_rule import score_margins
+from visionshare.codegen.c_writer import raster_values
 from visionshare.codegen.templates import render_file
 from visionshare.datasets.frames import FRAMES
 from visionshare.errors import ExportError, InputError
@@ -219,7 +220,6 @@ def _values(classifier: CompactClassifier, program: CProgram, images: np.ndarray
     from visionshare import __version__
 
     shape = classifier.image_shape
-    height, width, channels = raster_shape(shape)
     images, scores = _selftest(classifier, program, images)
     prepared = f"{program.name}_prepare.c" in program.files
     picture, raster = _prepared(classifier) if prepared else (None, None)
@@ -235,9 +235,7 @@ def _values(classifier: CompactClassifier, program: CProgram, images: np.ndarray
         "package_version": _VERSION,
         "prefix": program.name,
         "macro": program.name.upper(),
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(raster_shape(shape)),
         "n_pixels": math.prod(shape),
         "n_images": len(images),
         "classes": classifier.classes_.tolist(),

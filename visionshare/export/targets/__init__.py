@@ -1,6 +1,7 @@
 """Exported C on the cores that it is for: compiled by clang, emulated, measured, limited."""
 
 from visionshare.export.targets.compiling import OPTIMIZATIONS
+from visionshare.export.targets.device_sources import DeviceSources, device_sources, frame_sources
 from visionshare.export.targets.figures import (
     Measured,
     TargetFigures,
@@ -9,7 +10,6 @@ from visionshare.export.targets.figures import (
     measure,
 )
 from visionshare.export.targets.flash import FLASH_TARGET, flash_bytes
-from visionshare.export.targets.sources import DeviceSources, device_sources, frame_sources
 from visionshare.export.targets.table import TARGETS, Target, find_target
 
 __all__ = [

@@ -11,9 +11,9 @@ import numpy as np
 
 from visionshare.errors import ExportError
 from visionshare.export.targets.compiling import OPTIMIZATIONS
+from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.emulation import CoreRun
 from visionshare.export.targets.linked import read_image, symbol
-from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.toolchain import run_command, run_compiler
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from visionshare.errors import ExportError, InputError
-from visionshare.export.targets.sources import DeviceSources
+from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.toolchain import run_command
 

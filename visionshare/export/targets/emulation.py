@@ -12,8 +12,8 @@ import numpy as np
 from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
 from visionshare.export.targets.cycles import CYCLE_MODELS
+from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.linked import LinkedImage
-from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.targets.thumb import accesses
 

@@ -12,9 +12,9 @@ from visionshare.errors import BudgetError, ExportError, InputError
 from visionshare.export.targets.avr import run_on_avr
 from visionshare.export.targets.compiling import compile_and_link
 from visionshare.export.targets.cycles import CYCLE_MODELS
+from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.emulation import CoreRun, EmulatedCore
 from visionshare.export.targets.linked import read_image, symbol_size
-from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.targets.webassembly import WasmCore, section_sizes
 

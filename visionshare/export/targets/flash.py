@@ -74,8 +74,8 @@ def flash_bytes(classifier: CompactClassifier) -> int:
         return family_flash(classifier.family, [table])
     from visionshare.export.c.program import c_program
     from visionshare.export.targets.compiling import compile_and_link
+    from visionshare.export.targets.device_sources import device_sources
     from visionshare.export.targets.linked import read_image
-    from visionshare.export.targets.sources import device_sources
     from visionshare.export.targets.table import TARGETS
 
     sources = device_sources(classifier, c_program(classifier))

@@ -8,8 +8,8 @@ import numpy as np
 
 from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
+from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.emulation import ALIGNMENT, UNTOUCHED, CoreRun
-from visionshare.export.targets.sources import DeviceSources
 
 _PAGE = 1 << 16
 _FUEL = 1 << 40

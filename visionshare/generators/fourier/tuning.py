@@ -22,7 +22,7 @@ def tunable(family: RandomFourier) -> TunableFrequencies:
     return TunableFrequencies(family)
 
 
-class _Seen(NamedTuple):
+class _Waves(NamedTuple):
     """Scaled inputs (n, p), and cosines and sines of all pairs (n, n_pairs)."""
 
     inputs: np.ndarray
@@ -46,13 +46,13 @@ class TunableFrequencies:
         self._first = first
         self._again = np.setdiff1d(np.arange(len(self._pair)), first)
 
-    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, _Seen]:
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, _Waves]:
         """Return features (n, n_features), float32, and what gradients need of them."""
         family = self._family
         X = flattened(check_images(images, family.image_shape_))
         n, p = X.shape
         V = np.ascontiguousarray(family.frequencies_.T)
-        seen = _Seen(*(np.empty((n, width), np.float32) for width in (p, *2 * V.shape[1:])))
+        seen = _Waves(*(np.empty((n, width), np.float32) for width in (p, *2 * V.shape[1:])))
         values = np.empty((n, family.n_features_), np.float32)
 
         def block(start: int, stop: int) -> None:
@@ -68,7 +68,7 @@ class TunableFrequencies:
         return values, seen
 
     def backward(
-        self, images: np.ndarray, values: np.ndarray, seen: _Seen, G: np.ndarray, n_jobs: int = 1
+        self, images: np.ndarray, values: np.ndarray, seen: _Waves, G: np.ndarray, n_jobs: int = 1
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if, float32."""
         n = len(seen.inputs)

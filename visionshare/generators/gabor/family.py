@@ -25,10 +25,10 @@ from visionshare.generators.checks import (
     check_whole,
 )
 from visionshare.generators.climbing import Ascent, climb_by_differences
-from visionshare.generators.computed import image_batches
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.gabor.values import FURTHEST, gabor_values, gray_of, reach_of
 from visionshare.generators.inputs import flattened
+from visionshare.generators.lazy_images import image_batches
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 

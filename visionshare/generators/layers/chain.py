@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.steps import call_kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import aligned, unset
+from visionshare.generators.uncounted import uncounted
 
 # Where each number of a step is in its row.
 _KERNEL, _INTS, _WEIGHTS, _WORK, _SIZE, _KEEPS = range(6)
@@ -114,8 +114,8 @@ def forward_block(
 
 @njit(cache=True, nogil=True)
 def _load(image: np.ndarray, buffer: np.ndarray) -> None:
-    image = borrowed(image)
-    buffer = borrowed(buffer)
+    image = uncounted(image)
+    buffer = uncounted(buffer)
     for j in range(image.shape[0]):
         buffer[j] = np.float32(image[j])
 
@@ -124,7 +124,7 @@ def _load(image: np.ndarray, buffer: np.ndarray) -> None:
 def _load_bytes(image: np.ndarray, unit: np.float32, buffer: np.ndarray) -> None:
     """Write bytes; floats from 0 to 1 become bytes, to the nearest, halves up."""
     _load(image, buffer)
-    buffer = borrowed(buffer)
+    buffer = uncounted(buffer)
     if unit == 1:
         for j in range(image.shape[0]):
             value = min(max(buffer[j], np.float32(0)), np.float32(1))
@@ -144,16 +144,16 @@ def _run_step(
 ) -> None:
     """Compute one layer."""
     # Nothing that a kernel is handed counts references.
-    ints = borrowed(ints)
-    weights = borrowed(weights)
-    work = borrowed(work)
+    ints = uncounted(ints)
+    weights = uncounted(weights)
+    work = uncounted(work)
     call_kernel(
         step[_KERNEL],
-        borrowed(x),
+        uncounted(x),
         unit,
         ints[step[_INTS] :],
         weights[step[_WEIGHTS] :],
         work[step[_WORK] :],
-        borrowed(y),
-        borrowed(places),
+        uncounted(y),
+        uncounted(places),
     )

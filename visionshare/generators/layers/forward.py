@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visionshare.generators.computed import image_batches
 from visionshare.generators.layers.layer import Fitted
+from visionshare.generators.lazy_images import image_batches
 from visionshare.machine.resources import run_blocks
 
 # Images of one call of a compiled chain.

@@ -17,7 +17,6 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_whole
-from visionshare.generators.computed import ComputedImages
 from visionshare.generators.contributions import Contributions, clipped_boxes, pixel_boxes
 from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layer_summary import LayerSummary
@@ -27,6 +26,7 @@ from visionshare.generators.layers.layer import Fitted, Layer
 from visionshare.generators.layers.registry import layer_class
 from visionshare.generators.layers.shared_windows import SharedLayers
 from visionshare.generators.layers.units.layer import UnitLayer
+from visionshare.generators.lazy_images import ComputedImages
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_image_shape, check_state, family_state
 

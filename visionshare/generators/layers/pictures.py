@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.generators.largest_responses import (
+    LargestResponses,
+    response_caption,
+    response_rows,
+    without_silent,
+)
 from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.integer_layer import IntegerLayer
 from visionshare.generators.layers.network import Network
@@ -22,12 +28,6 @@ from visionshare.generators.pictures import (
     Stack,
     Tile,
     template_tile,
-)
-from visionshare.generators.strongest import (
-    Strongest,
-    strongest_caption,
-    strongest_rows,
-    without_silent,
 )
 
 # Inputs of a unit that are shown, images in a mean, and units that are shown.
@@ -110,27 +110,29 @@ class TemplatePictures(Pictures):
         self._sample = sample
         raster = replace(sample, images=sample.inputs).raster
         self._maxima, places = Forward([layer]).with_places(raster, 1)
-        self._found = self._strongest(places)
+        self._found = self._largest_responses(places)
         self._responses = sample.through(layer.size, layer.pads)
 
-    def _strongest(self, places: np.ndarray) -> Strongest:
+    def _largest_responses(self, places: np.ndarray) -> LargestResponses:
         """Return the strongest responses, and the rows and columns of their positions."""
-        found = Strongest.of(self._maxima)
+        found = LargestResponses.of(self._maxima)
         images, templates = np.indices(found.values.shape)
         # Where a maximum is 0 there is no place.
         begin = np.maximum(places[images, found.rows, found.cols, templates], 0).astype(np.int64)
         rows, columns = self._layer.place_starts(begin.ravel())
-        return Strongest(found.values, rows.reshape(begin.shape), columns.reshape(begin.shape))
+        return LargestResponses(
+            found.values, rows.reshape(begin.shape), columns.reshape(begin.shape)
+        )
 
     def _rows_of(self, template: int) -> tuple[Row, ...]:
         if self._sample.draws_templates:
             return (Row((template_tile(self._layer.templates[template]),)),)
-        return strongest_rows(self._responses, self._found, template)
+        return response_rows(self._responses, self._found, template)
 
     @property
     def _drawn(self) -> str:
         if not self._sample.draws_templates:
-            return strongest_caption(self._responses)
+            return response_caption(self._responses)
         colors = self._layer.templates.shape[3] == 3
         return "Gray is zero." if colors else "Red is positive, blue negative."
 

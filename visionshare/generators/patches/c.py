@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visionshare.codegen.c_text import integer_type
-from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.generators.inputs import raster_shape
 from visionshare.generators.patches.masks import mask_spans
@@ -32,7 +32,7 @@ class _Tables(NamedTuple):
 def emit(family: PatchTemplates, writer: Writer) -> Unit:
     """Return the unit of chosen templates under their masks."""
     shape = family.image_shape_
-    height, width, channels = raster_shape(shape)
+    channels = raster_shape(shape)[2]
     q = family.patch_size
     pad_y, pad_x = family.pads_
     plain = _tables(family)
@@ -44,9 +44,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
         "n_features": len(plain.layout),
         "size": q,
         "n_taps": q * q * channels,
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(raster_shape(shape)),
         "pad_y": pad_y,
         "pad_x": pad_x,
         "rows": rows,

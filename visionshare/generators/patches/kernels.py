@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     POSITIONS,
     WIDEST,
     respond_in_vectors,
 )
+from visionshare.generators.uncounted import uncounted
 
 # Sums that are in registers at once, of whole vectors.
 _SUMS = POSITIONS * WIDEST
@@ -127,8 +127,8 @@ def copy_strips(
     out: np.ndarray,
 ) -> None:
     """Write vertical strips of padded images, channel by channel, into planes of zeros."""
-    images = borrowed(images)
-    out = borrowed(out)
+    images = uncounted(images)
+    out = uncounted(out)
     n, H, W, channels = images.shape
     unit = np.float32(1 / 255) if images.itemsize == 1 else np.float32(1)
     for s in range(strips.shape[0]):
@@ -177,10 +177,10 @@ def _respond(
 ) -> None:
     """Write the responses of ``n`` templates (C, q, q) on a window, ``size`` floats apart."""
     channels, q = taps.shape[1:3]
-    pixels = borrowed(planes.pixels)
-    flat = borrowed(taps.reshape(-1))
-    starts = borrowed(starts)
-    out = borrowed(out)
+    pixels = uncounted(planes.pixels)
+    flat = uncounted(taps.reshape(-1))
+    starts = uncounted(starts)
+    out = uncounted(out)
     for t in range(n):
         out[t * size : (t + 1) * size] = np.float32(0)
     for y in range(run.n):
@@ -286,15 +286,15 @@ def pool(
 ) -> None:
     """Write the features of one template's responses on a window, and where they are."""
     # The maximum over rows comes first: it is that of all features of one row mask.
-    response = borrowed(response)
-    features = borrowed(features)
-    out = borrowed(out)
-    maxima = borrowed(maxima)
-    rows = borrowed(masks.rows)
-    cols = borrowed(masks.cols)
-    peaks = borrowed(scratch.peaks)
-    best = borrowed(scratch.best)
-    column = borrowed(scratch.column)
+    response = uncounted(response)
+    features = uncounted(features)
+    out = uncounted(out)
+    maxima = uncounted(maxima)
+    rows = uncounted(masks.rows)
+    cols = uncounted(masks.cols)
+    peaks = uncounted(scratch.peaks)
+    best = uncounted(scratch.best)
+    column = uncounted(scratch.column)
     wide = best.shape[0]
     for f in range(features.shape[0]):
         a = features[f, 0]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.generators.inputs import raster_shape
+from visionshare.generators.largest_responses import without_silent
 from visionshare.generators.layers.pictures import TemplatePictures
 from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.pictures import SHOWN, Panel, Row, Sample, Stack, Tile
-from visionshare.generators.strongest import without_silent
 
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.intrinsics import respond_in_vectors
 from visionshare.generators.patches.kernels import (
     Masks,
@@ -22,13 +21,14 @@ from visionshare.generators.patches.kernels import (
     to_half,
     unpacked,
 )
+from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)
 def _ranges(pixels: np.ndarray, channels: int, q: int, ranges: np.ndarray) -> None:
     """Write where the first patch of each row of positions is that is not all zero, and the end."""
-    pixels = borrowed(pixels)
-    ranges = borrowed(ranges)
+    pixels = uncounted(pixels)
+    ranges = uncounted(ranges)
     rows = ranges.shape[0]
     height = rows + q - 1
     width = pixels.shape[0] // (height * channels)
@@ -54,11 +54,11 @@ def _respond(
 ) -> None:
     """Write the responses of a block (C, q, q, lanes) at the positions of one image."""
     channels, q, _, lanes = block.shape
-    pixels = borrowed(pixels)
-    flat = borrowed(block.reshape(-1))
-    ranges = borrowed(ranges)
-    starts = borrowed(starts)
-    out = borrowed(out)
+    pixels = uncounted(pixels)
+    flat = uncounted(block.reshape(-1))
+    ranges = uncounted(ranges)
+    starts = uncounted(starts)
+    out = uncounted(out)
     rows = ranges.shape[0]
     plane = pixels.shape[0] // channels
     width = plane // (rows + q - 1)
@@ -127,8 +127,8 @@ def pool_columns(
 @njit(cache=True, nogil=True)
 def _write_columns(tile: np.ndarray, row_of: np.ndarray, out: np.ndarray) -> None:
     """Turn the features of a tile (images, blocks, features, lanes) into columns of ``out``."""
-    tile = borrowed(tile)
-    out = borrowed(out)
+    tile = uncounted(tile)
+    out = uncounted(out)
     n, n_blocks, n_features, lanes = tile.shape
     turned = np.empty((lanes, n), np.float32)
     shifted = np.empty(n, np.float32)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.codegen.c_text import integer_type
-from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.codegen.whole_numbers import WholeFeatures
 from visionshare.errors import InputError
@@ -123,9 +123,7 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
     masks = [mask for pair in zip(made.rows, made.cols, strict=True) for mask in pair]
     values = {
         "size": q,
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(raster_shape(shape)),
         "pad_y": pad_y,
         "pad_x": pad_x,
         "stride": stride,

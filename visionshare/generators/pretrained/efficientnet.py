@@ -41,7 +41,7 @@ _CACHED = "efficientnet-lite0-1.onnx"
 _EPSILON = 1e-3
 
 
-class _Stage(NamedTuple):
+class _Width(NamedTuple):
     """Blocks of one width."""
 
     repeats: int
@@ -51,8 +51,8 @@ class _Stage(NamedTuple):
 
 
 _STAGES = (
-    _Stage(1, 3, 1, False), _Stage(2, 3, 2, True), _Stage(2, 5, 2, True), _Stage(3, 3, 2, True),
-    _Stage(3, 5, 1, True), _Stage(4, 5, 2, True), _Stage(1, 3, 1, True),
+    _Width(1, 3, 1, False), _Width(2, 3, 2, True), _Width(2, 5, 2, True), _Width(3, 3, 2, True),
+    _Width(3, 5, 1, True), _Width(4, 5, 2, True), _Width(1, 3, 1, True),
 )  # fmt: skip
 #: Outputs of the stages and of the head: 16, 24, 40, 80, 112, 192, 320 and 1280 channels.
 PLACES = (*(f"stage{s}" for s in range(1, len(_STAGES) + 1)), "head")

@@ -23,7 +23,7 @@ from visionshare.generators.checks import check_whole
 from visionshare.generators.contributions import whole_boxes
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.pretrained import efficientnet
-from visionshare.generators.pretrained.network import Cut, activation_maps, cut, pooled
+from visionshare.generators.pretrained.network import NetworkPart, activation_maps, cut, pooled
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
@@ -190,7 +190,7 @@ class PretrainedNetwork(FeatureFamily):
         self.n_features_ = len(self.ids_)
         return self
 
-    def part(self, places: tuple[str, ...]) -> Cut:
+    def part(self, places: tuple[str, ...]) -> NetworkPart:
         """Return the part of the network that some places need."""
         shape = (len(self._mean), int(self.size), int(self.size))
         return cut(self._content, places, shape)

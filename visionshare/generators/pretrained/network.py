@@ -17,7 +17,7 @@ from visionshare.codegen.onnx_graph import require_onnx
 from visionshare.errors import ExportError, InputError
 
 __all__ = [
-    "Cut", "activation_maps", "cut", "kept_activations", "pooled", "proposed_places",
+    "NetworkPart", "activation_maps", "cut", "kept_activations", "pooled", "proposed_places",
     "proposed_side",
 ]  # fmt: skip
 
@@ -29,7 +29,7 @@ _SIDE, _LARGE_SIDE = 128, 224
 _FEW_ENLARGED = 3000
 
 
-class Cut(NamedTuple):
+class NetworkPart(NamedTuple):
     """The part of a network that some places need, with their pooled activations as outputs."""
 
     content: bytes
@@ -110,7 +110,7 @@ def proposed_places(path: str | os.PathLike[str], size: int = 128) -> dict[str, 
 
 
 @lru_cache(maxsize=12)
-def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
+def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> NetworkPart:
     """Return the part of a network up to the deepest of some places, and what it costs."""
     onnx = require_onnx()
     model = _parsed(content)
@@ -170,7 +170,9 @@ def cut(content: bytes, places: tuple[str, ...], shape: tuple[int, ...]) -> Cut:
     final = helper.make_graph(nodes, "network", [own], pooled, constants)
     written = helper.make_model(final, **kept).SerializeToString(deterministic=True)
     macs = sum(_macs(node, {**shapes, **sizes}) for node in nodes)
-    return Cut(written, tuple(widths), macs, sum(math.prod(tensor.dims) for tensor in constants))
+    return NetworkPart(
+        written, tuple(widths), macs, sum(math.prod(tensor.dims) for tensor in constants)
+    )
 
 
 def _pad_explicitly(node: Any, shapes: dict[str, list[int]]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from visionshare.generators.union.family import UnionOfFamilies
 
 
-class _Part(NamedTuple):
+class _EmittedPart(NamedTuple):
     """A part in the template: its unit, and where its rows of the table of features begin."""
 
     unit: str
@@ -28,7 +28,7 @@ def emit(family: UnionOfFamilies, writer: Writer) -> Unit:
     sizes = [len(ids) for _, ids in parts]
     begins = np.cumsum([0, *sizes]).tolist()
     calls = [
-        _Part(unit.name, size, begin)
+        _EmittedPart(unit.name, size, begin)
         for unit, size, begin in zip(units, sizes, begins, strict=False)
     ]
     tables = {"features": np.concatenate([np.empty(0, np.int64), *(ids for _, ids in parts)])}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.files.fingerprints import array_fingerprint
-from visionshare.generators.computed import image_batches
+from visionshare.generators.lazy_images import image_batches
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
 from visionshare.learners.fine_tuning.parts import ImagePart

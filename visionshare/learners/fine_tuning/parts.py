@@ -80,7 +80,7 @@ class ImagePart:
         self.n_jobs = 1
 
     def load(self, host: Any) -> ImagePart:
-        """Return the part itself: see :class:`visionshare.distributed.blocks.Block`."""
+        """Return the part itself: see :class:`visionshare.distributed.blocks.PartitionBlock`."""
         return self
 
     def images(self, epoch: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from visionshare.class_labels import numbers_of
 from visionshare.distributed.blocks import ColumnSettings, bounds_of
 from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine
-from visionshare.distributed.sources import current_client
+from visionshare.distributed.input_blocks import current_client
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import History
 from visionshare.learners.class_weights import weights_of_classes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
     """Return the unit of the maxima, which hands them to another unit."""
-    height, width, channels = layer.in_shape
+    height, width, _ = layer.in_shape
     down, across, n = layer.out_shape
     q = layer.templates.shape[1]
     pad_y, pad_x = layer.pads
@@ -30,9 +30,7 @@ def emit(layer: DepthwiseLayer, writer: Writer, inner: Unit) -> Unit:
     tables |= stored.scales
     tables["taps"] = stored.values.ravel()
     values = {
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(layer.in_shape),
         "pad_y": pad_y,
         "pad_x": pad_x,
         "n": n,

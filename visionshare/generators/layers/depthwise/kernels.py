@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.uncounted import uncounted
 
 # Where each number is in the header of the table of integers; the cells of rows and of columns
 # follow, then the channel of each template.
@@ -27,8 +27,8 @@ def forward(
     """Write the maximum with 0 of each template's responses in each cell of one image."""
     # `weights` are biases, then taps, all templates side by side; `places` (int32) are positions,
     # row · columns + column, or −1 where a maximum is 0; not written when empty.
-    weights = borrowed(weights)
-    work = borrowed(work)
+    weights = uncounted(weights)
+    work = uncounted(work)
     n = ints[N]
     q = ints[SIZE]
     rows = ints[ROWS]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)
@@ -68,8 +68,8 @@ def shear_row(
     values: np.ndarray, start: int, step: int, right: np.float32, half: np.float32, out: np.ndarray
 ) -> None:
     """Write a row moved by ``start`` values and a part of a pixel of ``step`` values."""
-    values = borrowed(values)
-    out = borrowed(out)
+    values = uncounted(values)
+    out = uncounted(out)
     size = out.shape[0]
     left = np.float32(1) - right
     # Where both pixels are inside, values are computed in vectors.

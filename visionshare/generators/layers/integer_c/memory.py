@@ -57,7 +57,7 @@ class Image(NamedTuple):
         return not self.clear and not self.planar
 
 
-class Plan(NamedTuple):
+class MemoryPlan(NamedTuple):
     """Where everything lies in one piece of memory."""
 
     words: int
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
         return [self.images[number], self.images[number + 1], self.numbers[number]]
 
 
-def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Plan:
+def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> MemoryPlan:
     """Return the smallest memory for images of these sizes, one after the other."""
     sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
     words = 0
@@ -79,7 +79,7 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Pl
         ends = [sum(together[(i + side) % 2 :: 2]) for side in (0, 1)]
         numbers.append(-(-ends[0] // 4))
         words = max(words, numbers[-1] + count + -(-ends[1] // 4))
-    return Plan(words, [i % 2 * (4 * words - size) for i, size in enumerate(sizes)], numbers)
+    return MemoryPlan(words, [i % 2 * (4 * words - size) for i, size in enumerate(sizes)], numbers)
 
 
 def parts(

@@ -130,7 +130,7 @@ def _layer(number: int, layer: WeightedIntegerLayer, before: Image, after: Image
     }
 
 
-class _Group(NamedTuple):
+class _VectorGroup(NamedTuple):
     """Templates that are computed together."""
 
     begin: int
@@ -158,22 +158,22 @@ def _few(layer: WeightedIntegerLayer) -> int:
     return few if inside and across % (positions // 2) == 0 else 0
 
 
-def _groups(templates: np.ndarray, few: int = 0, across: int = 1) -> list[_Group]:
+def _groups(templates: np.ndarray, few: int = 0, across: int = 1) -> list[_VectorGroup]:
     """Return the templates (n, rows, length) in groups, the last few with other positions."""
     n, rows, length = templates.shape
     taps = rows * -(-length // _TAPS) * _TAPS
-    groups: list[_Group] = []
+    groups: list[_VectorGroup] = []
     begin = lanes = 0
     while begin < n - few:
         blocks = min(_MOST, -(-(n - few - begin) // _LANES))
         end = min(n - few, begin + blocks * _LANES)
-        groups.append(_Group(begin, end, lanes, lanes * taps, blocks))
+        groups.append(_VectorGroup(begin, end, lanes, lanes * taps, blocks))
         begin = end
         lanes = lanes + blocks * _LANES
     if few:
         vectors = across * few * 2 // _LANES
         together = 1 if vectors % 2 else 2
-        groups.append(_Group(begin, n, lanes, lanes * taps, 1, few, together))
+        groups.append(_VectorGroup(begin, n, lanes, lanes * taps, 1, few, together))
     return groups
 
 
@@ -183,7 +183,7 @@ def _spread(weights: np.ndarray) -> np.ndarray:
     return weights.reshape(len(weights), rows, -1)
 
 
-def _in_lanes(values: np.ndarray, group: _Group) -> np.ndarray:
+def _in_lanes(values: np.ndarray, group: _VectorGroup) -> np.ndarray:
     """Return what belongs to a group's templates for each lane: again and again, or then zeros."""
     chosen = values[group.begin : group.end]
     if group.near:
@@ -192,7 +192,7 @@ def _in_lanes(values: np.ndarray, group: _Group) -> np.ndarray:
     return np.concatenate([chosen, np.zeros((missing, *values.shape[1:]), values.dtype)])
 
 
-def _in_vectors(templates: np.ndarray, groups: list[_Group]) -> np.ndarray:
+def _in_vectors(templates: np.ndarray, groups: list[_VectorGroup]) -> np.ndarray:
     """Return the numbers of templates (n, rows, length) in the order of the program."""
     n, rows, length = templates.shape
     quarters = -(-length // _TAPS)
@@ -206,7 +206,7 @@ def _in_vectors(templates: np.ndarray, groups: list[_Group]) -> np.ndarray:
 
 
 def _tables(
-    number: int, layer: WeightedIntegerLayer, groups: list[_Group]
+    number: int, layer: WeightedIntegerLayer, groups: list[_VectorGroup]
 ) -> list[tuple[str, np.ndarray, str]]:
     """Return the last part of the name of each table, its numbers and their type."""
     shifts = layer.shifts.astype(np.int64)

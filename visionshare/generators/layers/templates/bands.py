@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> 
     bands = layer.out_shape[0] if pool else 1
     row_cells = np.zeros(pool, np.int64) if pool else layer.row_cells
     stored = stored_rows(layer.templates, writer.bits)
-    height, width, channels = layer.in_shape
+    _, width, channels = layer.in_shape
     pad_y, pad_x = layer.pads
     n, q = layer.templates.shape[:2]
     rows = len(row_cells)
@@ -93,9 +93,7 @@ def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> 
     # Vectors may end after the templates.
     stride = -(-n // _WIDEST) * _WIDEST
     values = {
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(layer.in_shape),
         "pad_y": pad_y,
         "pad_x": pad_x,
         "size": q,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.emitter import LANES
 from visionshare.generators.layers.templates.few_steps import (
     FEW_TOGETHER,
@@ -28,6 +27,7 @@ from visionshare.generators.layers.templates.tables import (
     WIDTH,
     N,
 )
+from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)
@@ -41,10 +41,10 @@ def few_maxima(
     places: np.ndarray,
 ) -> None:
     """Write the maximum with 0 of each template's responses in each cell of one image."""
-    weights = borrowed(weights)
-    work = borrowed(work)
-    out = borrowed(out)
-    places = borrowed(places)
+    weights = uncounted(weights)
+    work = uncounted(work)
+    out = uncounted(out)
+    places = uncounted(places)
     n = ints[N]
     channels = ints[CHANNELS]
     q = ints[ROWS]
@@ -79,8 +79,8 @@ def few_maxima(
 
 @njit(cache=True, nogil=True)
 def _copy(values: np.ndarray, out: np.ndarray, to: int, cells: int, together: int, n: int) -> None:
-    values = borrowed(values)
-    out = borrowed(out)
+    values = uncounted(values)
+    out = uncounted(out)
     if together == 4:
         # All are read before any is written: four at once.
         for i in range(cells):
@@ -104,8 +104,8 @@ def _draw_planes(
     x: np.ndarray, unit: np.float32, ints: np.ndarray, row: int, plane: int, planes: np.ndarray
 ) -> None:
     """Write an image times ``unit`` into planes with zeros around them."""
-    x = borrowed(x)
-    planes = borrowed(planes)
+    x = uncounted(x)
+    planes = uncounted(planes)
     channels = ints[CHANNELS]
     width = ints[WIDTH] // channels
     margin = ints[INSIDE] % ints[LINE] // channels

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.integers.kernels import rounded
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.uncounted import uncounted
 
 __all__ = ["DEPTHWISE", "PLAIN", "RESIDUAL", "forward"]
 
@@ -29,11 +29,11 @@ def _add_patch(
     sums: np.ndarray,
 ) -> None:
     """Add the products of a patch, as far as it lies in the image."""
-    x = borrowed(x)
-    ints = borrowed(ints)
-    taps = borrowed(taps)
-    sources = borrowed(sources)
-    sums = borrowed(sums)
+    x = uncounted(x)
+    ints = uncounted(ints)
+    taps = uncounted(taps)
+    sources = uncounted(sources)
+    sums = uncounted(sums)
     q = ints[SIZE]
     channels = ints[CHANNELS]
     n = sums.shape[0]
@@ -69,8 +69,8 @@ def forward(
     """Write the maxima of responses in cells, rectified, shifted and cut off."""
     # After the header: the cells of rows and of columns, shifts, sources and lifts. Weights are
     # biases, then taps; the templates of a tap lie side by side.
-    taps = borrowed(weights).view(np.int32)
-    memory = borrowed(work).view(np.int32)
+    taps = uncounted(weights).view(np.int32)
+    memory = uncounted(work).view(np.int32)
     n = ints[N]
     rows = ints[ROWS]
     columns = ints[COLUMNS]

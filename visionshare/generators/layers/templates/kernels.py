@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
 from visionshare.generators.layers.templates.few import few_maxima
 from visionshare.generators.layers.templates.intrinsics import LANES
@@ -46,6 +45,7 @@ from visionshare.generators.layers.templates.tables import (
     WIDTH,
     N,
 )
+from visionshare.generators.uncounted import uncounted
 
 # Floats of images whose patches are summed together: they stay in the first cache.
 _CACHED = 6144
@@ -62,12 +62,12 @@ def templates_forward(
     places: np.ndarray,
 ) -> None:
     """Write the maximum with 0 of each template's responses in each cell of one image."""
-    x = borrowed(x)
-    ints = borrowed(ints)
-    floats = borrowed(floats)
-    work = borrowed(work)
-    out = borrowed(out)
-    places = borrowed(places)
+    x = uncounted(x)
+    ints = uncounted(ints)
+    floats = uncounted(floats)
+    work = uncounted(work)
+    out = uncounted(out)
+    places = uncounted(places)
     if ints[FEW] > 0:
         few_maxima(x, unit, ints, floats, work, out, places)
         return
@@ -95,8 +95,8 @@ def templates_forward(
 
 @njit(cache=True, nogil=True)
 def _leave_out(values: np.ndarray, lanes: int, n: int, n_cells: int, out: np.ndarray) -> None:
-    values = borrowed(values)
-    out = borrowed(out)
+    values = uncounted(values)
+    out = uncounted(out)
     for cell in range(n_cells):
         for t in range(n):
             out[cell * n + t] = values[cell * lanes + t]
@@ -170,11 +170,11 @@ def _list(
     places: np.ndarray, G: np.ndarray, features: np.ndarray, at: int, entries: Entries, n: int
 ) -> int:
     """List the patches with the maxima of a template, after ``n`` others; return how many."""
-    places = borrowed(places)
-    G = borrowed(G)
-    features = borrowed(features)
-    starts = borrowed(entries.starts)
-    factors = borrowed(entries.factors)
+    places = uncounted(places)
+    G = uncounted(G)
+    features = uncounted(features)
+    starts = uncounted(entries.starts)
+    factors = uncounted(entries.factors)
     for k in range(features.shape[0]):
         f = features[k]
         place = np.int64(places[f])

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     POSITIONS,
@@ -20,6 +19,7 @@ from visionshare.generators.layers.templates.intrinsics import (
     largest,
     respond,
 )
+from visionshare.generators.uncounted import uncounted
 
 # Positions whose responses are kept until they are pooled.
 CHUNK = 64
@@ -68,8 +68,8 @@ def unset(n: int) -> np.ndarray:
 @njit(cache=True, nogil=True)
 def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
     """Write an image (H, W · C) times ``unit`` into a canvas, and zeros around it."""
-    image = borrowed(image)
-    pixels = borrowed(canvas.pixels)
+    image = uncounted(image)
+    pixels = uncounted(canvas.pixels)
     height, width = image.shape
     end = 0
     for y in range(height):
@@ -86,8 +86,8 @@ def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
 @njit(cache=True, nogil=True)
 def cut_out(canvas: Canvas, out: np.ndarray) -> None:
     """Write what is inside the margins of a canvas to ``out`` (H, W · C)."""
-    pixels = borrowed(canvas.pixels)
-    out = borrowed(out)
+    pixels = uncounted(canvas.pixels)
+    out = uncounted(out)
     for y in range(out.shape[0]):
         begin = canvas.inside + y * canvas.row
         line = out[y]
@@ -168,13 +168,13 @@ def cell_maxima(
     with_places: bool,
 ) -> None:
     """Write each template's maximum with 0 in each cell, (n_cells · lanes,), and where it is."""
-    pixels = borrowed(canvas.pixels)
-    starts = borrowed(cells.starts)
-    firsts = borrowed(cells.firsts)
-    sums = borrowed(sums)
-    out = borrowed(out)
-    places = borrowed(places)
-    values = borrowed(taps.values)
+    pixels = uncounted(canvas.pixels)
+    starts = uncounted(cells.starts)
+    firsts = uncounted(cells.firsts)
+    sums = uncounted(sums)
+    out = uncounted(out)
+    places = uncounted(places)
+    values = uncounted(taps.values)
     size = taps.rows * taps.length + 1
     n_cells = firsts.shape[0] - 1
     first = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import stored_rows
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _POSITIONS = 3
 _LANES = 16
 
 
-class _Group(NamedTuple):
+class _MapGroup(NamedTuple):
     """Maps that are computed together: the first, how many, and where their taps begin."""
 
     begin: int
@@ -37,7 +37,7 @@ class _Phase(NamedTuple):
 
 def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Unit:
     """Return the unit of templates whose cells lie side by side, which hands them to a unit."""
-    height, width, channels = layer.in_shape
+    _, width, channels = layer.in_shape
     rows, cols, n_maps = layer.out_shape
     stored = stored_rows(layer.templates, writer.bits)
     q = layer.templates.shape[1]
@@ -45,7 +45,7 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
     together = _TOGETHER * 2 if pool == 1 else _TOGETHER
     length = _vectors(cols) + (pool + q - 2) // pool
     groups = [
-        _Group(begin, min(together, n_maps - begin), begin * channels * q * q)
+        _MapGroup(begin, min(together, n_maps - begin), begin * channels * q * q)
         for begin in range(0, n_maps, together)
     ]
     columns = list(range(pool))
@@ -53,9 +53,7 @@ def emit_maps(layer: TemplateLayer, pool: int, writer: Writer, part: Unit) -> Un
     spread = writer.bytes and pool * channels > 2
     values = {
         "part": part.name,
-        "height": height,
-        "width": width,
-        "channels": channels,
+        **raster_values(layer.in_shape),
         "rows": rows,
         "cols": cols,
         "n_maps": n_maps,

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     MOST_ROWS,
     MOST_VECTORS,
     gather_rows,
 )
+from visionshare.generators.uncounted import uncounted
 
 
 class Entries(NamedTuple):
@@ -57,10 +57,10 @@ def add_together(
     source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
 ) -> None:
     """Add ``n`` entries of ``rows`` rows of ``length`` floats to the rows that begin at ``to``."""
-    read = borrowed(source.values)
-    written = borrowed(out.values)
-    starts = borrowed(entries.starts)
-    factors = borrowed(entries.factors)
+    read = uncounted(source.values)
+    written = uncounted(out.values)
+    starts = uncounted(entries.starts)
+    factors = uncounted(entries.factors)
     vectors = filled(length) // LANES
     y = 0
     while y < rows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.integers.kernels import LARGEST_ROOT, SQUARE_SHIFT, rounded
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.uncounted import uncounted
 
 
 @kernel
@@ -21,7 +21,7 @@ def forward(
 ) -> None:
     """Write units: weighted sums of all values, rectified or squared, shifted and cut off."""
     # Integers: inputs, units, whether they are squares, shifts. Weights: biases, then inputs.
-    taps = borrowed(weights).view(np.int32)
+    taps = uncounted(weights).view(np.int32)
     n_inputs = ints[0]
     n = ints[1]
     square = ints[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.generators.borrowed import borrowed
 from visionshare.generators.layers.steps import kernel
+from visionshare.generators.uncounted import uncounted
 
 
 @kernel
@@ -19,7 +19,7 @@ def forward(
     places: np.ndarray,
 ) -> None:
     """Write activations of weighted sums."""
-    weights = borrowed(weights)
+    weights = uncounted(weights)
     n_inputs = ints[0]
     n = ints[1]
     lanes = ints[2]

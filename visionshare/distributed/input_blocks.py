@@ -12,8 +12,8 @@ from visionshare.columns import Columns
 from visionshare.datasets.shards import Reading, Shard, StoredPictures
 from visionshare.distributed.blocks import (
     ArrayBlock,
-    Block,
     ImageBlock,
+    PartitionBlock,
     bounds_of,
     partition_bounds,
 )
@@ -68,7 +68,7 @@ def current_client(client: Any) -> Any:
 
 def blocks_of(
     values: Any, client: Any, partitions: int | None, is_table: bool
-) -> tuple[Sequence[Block], np.ndarray]:
+) -> tuple[Sequence[PartitionBlock], np.ndarray]:
     """Return a block for each partition, and where each begins among all rows, and the end."""
     if isinstance(values, StoredPictures):
         if partitions is not None or is_table:

@@ -10,11 +10,11 @@ from numba.np.arrayobj import make_array
 
 
 @intrinsic
-def borrowed(typing_context: Any, array: Any) -> Any:
+def uncounted(typing_context: Any, array: Any) -> Any:
     """Return a view of an array, in a kernel, whose slices count no references."""
     # Each slice of an array changes the array's counter, atomically: in an inner loop that costs
     # more than what the loop computes, and threads that slice one array wait for each other. A
-    # function may borrow only its own parameters: its caller keeps them until it returns. An
+    # function may view only its own parameters so: its caller keeps them until it returns. An
     # array that the function made itself could be freed while the view is in use.
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 from numba import njit
 
-from visionshare.generators.borrowed import borrowed
+from visionshare.generators.uncounted import uncounted
 
 
-def test_slices_of_borrowed_arrays_are_those_of_the_array():
+def test_slices_of_uncounted_arrays_are_those_of_the_array():
     @njit
     def sums(values, out):
-        values, out = borrowed(values), borrowed(out)
+        values, out = uncounted(values), uncounted(out)
         for i in range(len(values)):
             out[i] = values[i][1:].sum()
 

@@ -14,7 +14,7 @@ _IN_MEAN = 25
 _ALONE = 2
 
 
-class Strongest(NamedTuple):
+class LargestResponses(NamedTuple):
     """The largest response to each image, and where it is: (n, m) of n images and m templates."""
 
     values: np.ndarray
@@ -22,7 +22,7 @@ class Strongest(NamedTuple):
     cols: np.ndarray
 
     @classmethod
-    def of(cls, responses: np.ndarray) -> Strongest:
+    def of(cls, responses: np.ndarray) -> LargestResponses:
         """Return it of all responses (n, rows, cols, m); the first one of equals."""
         flat = responses.reshape(len(responses), -1, responses.shape[3])
         at = flat.argmax(axis=1)
@@ -30,7 +30,7 @@ class Strongest(NamedTuple):
         return cls(np.take_along_axis(flat, at[:, None], axis=1)[:, 0], rows, cols)
 
 
-def strongest_rows(sample: Sample, found: Strongest, template: int) -> tuple[Row, ...]:
+def response_rows(sample: Sample, found: LargestResponses, template: int) -> tuple[Row, ...]:
     """Return pictures of what a template responds to."""
     values = found.values[:, template]
     best = np.argsort(-values, kind="stable")[:_IN_MEAN]
@@ -41,8 +41,8 @@ def strongest_rows(sample: Sample, found: Strongest, template: int) -> tuple[Row
     return tuple(Row((Tile(p),)) for p in (patches.mean(axis=0), *patches[:_ALONE]))
 
 
-def strongest_caption(sample: Sample) -> str:
-    """Return what the rows of :func:`strongest_rows` are."""
+def response_caption(sample: Sample) -> str:
+    """Return what the rows of :func:`response_rows` are."""
     n = len(sample.images)
     sees = f"{sample.rows.side}×{sample.cols.side}"
     return (

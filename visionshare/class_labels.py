@@ -16,17 +16,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.errors.inputs import input_errors
 
-__all__ = [
-    "accuracy",
-    "checked_classes",
-    "class_names",
-    "in_order",
-    "label_array",
-    "numbers_of",
-    "quoted",
-    "renamed",
-]
-
 # How many classes a message names.
 _NAMED = 20
 _TYPES = "texts, whole numbers, booleans or finite floats"

@@ -13,8 +13,6 @@ from visionshare.errors import InputError, VisionshareError
 from visionshare.errors.names import choices
 from visionshare.files.fingerprints import array_fingerprint
 
-__all__ = ["Registry", "description", "fresh"]
-
 T = TypeVar("T")
 
 

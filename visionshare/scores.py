@@ -11,8 +11,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["finite_scores", "flat_scores", "predict_labels", "sigmoid", "softmax", "two_sided"]
-
 
 def finite_scores(scores: np.ndarray, argument: str) -> np.ndarray:
     """Return scores, if all are finite."""

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 from numba import njit
 
-from visionshare.generators.uncounted import uncounted
+from visionshare.generators.emitter import uncounted
 
 
 def test_slices_of_uncounted_arrays_are_those_of_the_array():

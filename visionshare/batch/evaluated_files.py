@@ -18,8 +18,6 @@ from visionshare.errors import DataError
 from visionshare.generators import FeatureFamily
 from visionshare.machine.resources import single_threaded_blas
 
-__all__ = ["Evaluated", "Source", "evaluate_files", "scan_limits", "value_limits"]
-
 
 @dataclass(frozen=True)
 class Source:

@@ -12,8 +12,6 @@ from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import MAX_PIXELS, Source, open_picture
 from visionshare.errors import InputError
 
-__all__ = ["ExplainedPicture", "explain_picture"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExplainedPicture:

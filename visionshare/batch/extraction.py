@@ -51,14 +51,6 @@ from visionshare.store.manifest import MANIFEST
 from visionshare.store.writer_lock import LOCK as STORE_LOCK
 from visionshare.store.writer_lock import writer_lock
 
-__all__ = [
-    "FEATURES_FILE",
-    "Extraction",
-    "check_extraction_folder",
-    "estimated_seconds",
-    "extract_features",
-]
-
 _PARTS_FOLDER = "work"
 _IDENTITY = "extraction.json"
 _LOCK = "extraction.lock"

@@ -17,19 +17,6 @@ from visionshare.files.durable import is_partial, replace_file, write_text
 from visionshare.files.fingerprints import file_digest, spec_fingerprint
 from visionshare.store.listing import LISTING, listing_line
 
-__all__ = [
-    "Part",
-    "committed_parts",
-    "digests",
-    "first_change",
-    "holds_parts_alone",
-    "part_columns",
-    "read_broken",
-    "read_contents",
-    "write_contents",
-    "write_part",
-]
-
 _BROKEN = "broken.json"
 _CONTENTS = "contents.json"
 # Of JSON files: the sha256 of their other values.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-__all__ = ["Mapper", "itself", "map_here"]
-
 # Calls a function with an object that it makes where it runs, and with each of many items; gives
 # the results in order. map_here is one, visionshare.distributed.mapping.ClusterMap another.
 Mapper: TypeAlias = Callable[

@@ -8,8 +8,6 @@ from visionshare.datasets.intake import Rasters, as_rasters
 from visionshare.datasets.opening import Source
 from visionshare.errors import InputError
 
-__all__ = ["read_picture"]
-
 
 def read_picture(
     classifier: CompactClassifier,

@@ -25,8 +25,6 @@ from visionshare.errors import DataError, InputError
 from visionshare.files.storage import is_url, open_file
 from visionshare.machine.resources import resolve_jobs, single_threaded_blas
 
-__all__ = ["BatchLimits", "Classified", "classify_files"]
-
 
 @dataclass(frozen=True)
 class BatchLimits:

@@ -23,10 +23,6 @@ from visionshare.datasets.scans import Scan
 from visionshare.errors import DataError, InputError
 from visionshare.machine.memory import check_fits
 
-__all__ = [
-    "Region", "files_of", "objects_of", "patches_around", "read_regions", "region_of", "tiles_of",
-]  # fmt: skip
-
 _TEXT = re.compile(r"(.+)#(-?\d+),(-?\d+),(\d+),(\d+)(?:/(\d+))?(?:,(\d+)@(.+))?", re.DOTALL)
 # Regions of a file that one thread cuts out.
 _PIECE = 32

@@ -20,8 +20,6 @@ from visionshare.files.storage import check_takes_results, is_url, put_file
 from visionshare.files.uploads import local_place, remove_empty_folders
 from visionshare.store.writer_lock import writer_lock
 
-__all__ = ["ResumedFile", "resumed_file"]
-
 # Seconds between two records of how far it is: a stop loses so many at most.
 _INTERVAL = 1.0
 

@@ -11,8 +11,6 @@ from visionshare.batch.mapping import Mapper, itself
 from visionshare.classifier import CompactClassifier
 from visionshare.machine.resources import single_threaded_blas
 
-__all__ = ["score_images"]
-
 # Bytes of images that are sent together.
 _CHUNK = 4 << 20
 

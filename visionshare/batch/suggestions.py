@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["suggested"]
-
 # So many times the pictures that are asked for are compared: the least sure ones.
 _COMPARED = 10
 

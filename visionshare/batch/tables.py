@@ -23,8 +23,6 @@ from visionshare.generators import FeatureFamily
 from visionshare.machine.progress import track
 from visionshare.store import StoreColumns
 
-__all__ = ["TABLES", "check_table", "feature_descriptions", "write_table"]
-
 # Values of some rows that are in memory at a time.
 _BLOCK_BYTES = 32 << 20
 # Numbers that are text at a time: each takes some fifty times the memory of its float32.

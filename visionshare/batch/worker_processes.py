@@ -21,8 +21,6 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["DeadProcess", "WorkerProcesses", "worker_processes"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

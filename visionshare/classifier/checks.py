@@ -8,8 +8,6 @@ from visionshare.errors import InputError
 from visionshare.errors.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.generators.base import FeatureFamily
 
-__all__ = ["check_family", "check_weights"]
-
 # Arrays of families that values are compared with, which may be as large as there are numbers.
 _COMPARED = frozenset({"radii", "thresholds"})
 

@@ -14,8 +14,6 @@ from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes, whole_boxes
 from visionshare.scores import predict_labels
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True, eq=False)
 class Explanation:

@@ -20,11 +20,6 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.scores import softmax
 
-__all__ = [
-    "FAINT", "LARGEST", "LEVELS", "UnknownRule", "appearance", "check_rate",
-    "checked_unknown_label", "few_measures", "looks", "looks_of_windows", "measures", "view_matrix",
-]  # fmt: skip
-
 # Coefficients of the view are SIDE × SIDE.
 _SIDE = 6
 #: Shares of the known pictures whose score is below the quantiles of a rule.

@@ -26,7 +26,6 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["FEWEST", "learn_unknown_rule"]
 
 _RIDGE = 0.01
 # Known pictures to measure at most, and made ones of each kind.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from visionshare.datasets import ImageSet
     from visionshare.recipes.stages.evaluation import Evaluation
 
-__all__ = ["answer_lines", "errors_of_answers", "write_answers"]
-
 
 def answer_lines(figures: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return lines on the figures of values or several labels; none on those of classes."""

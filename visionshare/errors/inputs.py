@@ -12,8 +12,6 @@ import numpy as np
 
 from visionshare.errors import InputError, InputTypeError, VisionshareError
 
-__all__ = ["checked_path", "input_errors"]
-
 # Values that a message of scikit-learn repeats, and its advice to use other estimators.
 _REPEATED = re.compile(r"\narray=.*?(?=\nReshape)|(?<=contains NaN\.)\n.*", re.DOTALL)
 

@@ -9,15 +9,6 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
 
-__all__ = [
-    "choices",
-    "did_you_mean",
-    "near_names",
-    "near_paths",
-    "nothing_named",
-    "without_controls",
-]
-
 # Names that a message suggests, or lists where none is near, at most.
 _SUGGESTED = 2
 _LISTED = 8

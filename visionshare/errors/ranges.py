@@ -6,8 +6,6 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["LARGEST_WEIGHT", "check_range", "peak_of"]
-
 # Of a classifier's weights: scores of features up to 10^7 are then finite in float32.
 LARGEST_WEIGHT = 1e30
 

@@ -8,8 +8,6 @@ from typing import Any
 from visionshare.datasets import Augmentation
 from visionshare.image_classifier.proposals import Data
 
-__all__ = ["colored", "deformed", "mirrored", "shifted"]
-
 Named = tuple[Augmentation, str]
 _STILL: dict[str, Any] = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
 # Shares of the smaller side.

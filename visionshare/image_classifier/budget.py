@@ -18,8 +18,6 @@ from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.structure import Structure, cost_of, flash_of
 from visionshare.machine.resources import parse_size
 
-__all__ = ["DEFAULT_MACS", "Budget"]
-
 #: Multiply-accumulates per image where no budget is given.
 DEFAULT_MACS = 1_000_000
 # Where flash is limited, which is to be filled.

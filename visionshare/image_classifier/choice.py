@@ -23,8 +23,6 @@ from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import Recipe
 from visionshare.recipes.teachers import SELF
 
-__all__ = ["Choice", "choose"]
-
 
 @dataclass(frozen=True)
 class Choice:

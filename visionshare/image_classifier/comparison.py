@@ -12,8 +12,6 @@ from visionshare.errors import InputError
 from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.estimator import ImageClassifier
 
-__all__ = ["Comparison", "compare"]
-
 _BUDGETS = (20_000, 100_000, 500_000)
 
 

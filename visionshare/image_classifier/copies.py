@@ -15,8 +15,6 @@ from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 
-__all__ = ["Parts", "grouped", "held_out_mask", "parts_of", "taken"]
-
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Return a mask (n,) of a random fraction of each class, copies together."""

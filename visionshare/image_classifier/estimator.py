@@ -58,8 +58,6 @@ from visionshare.machine.resources import resolve_jobs
 from visionshare.recipes.writing import toml_text
 from visionshare.scores import flat_scores, predict_labels
 
-__all__ = ["ImageClassifier"]
-
 _logger = logging.getLogger(__name__)
 
 

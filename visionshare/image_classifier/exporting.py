@@ -12,8 +12,6 @@ from visionshare.files.durable import write_text
 from visionshare.recipes.reading import parse_recipe
 from visionshare.recipes.writing import toml_text
 
-__all__ = ["exported", "written_recipe"]
-
 _FORMATS = ("c", "onnx", "tflite")
 
 

@@ -17,8 +17,6 @@ from visionshare.image_classifier.trials import table
 from visionshare.learners.examples import checked_table
 from visionshare.machine.resources import resolve_jobs
 
-__all__ = ["ImageEstimator"]
-
 
 class ImageEstimator(BaseEstimator):
     """An estimator whose fit leaves a compact classifier."""

@@ -13,8 +13,6 @@ from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.trials import Trial
 from visionshare.machine.progress import about
 
-__all__ = ["line_of", "line_of_progress", "teller"]
-
 
 def line_of(trial: Trial) -> str:
     """Return a line about a trial: its error, how sure it is, its cost, and what it was."""

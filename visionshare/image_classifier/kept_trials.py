@@ -14,8 +14,6 @@ from visionshare.files.durable import make_folder, write_text
 from visionshare.files.fingerprints import array_fingerprint, spec_fingerprint
 from visionshare.recipes.schema import Recipe, as_settings
 
-__all__ = ["KeptTrials", "is_trial_file"]
-
 # Characters of the fingerprint that names a trial.
 _KEY = 32
 

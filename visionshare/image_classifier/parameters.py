@@ -18,8 +18,6 @@ from visionshare.learners.class_weights import check_class_weight
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 
-__all__ = ["checked_settings", "seed_of", "weights_of_numbers"]
-
 
 def checked_settings(model: Any) -> SearchSettings:
     """Return the settings of an estimator's search, checked."""

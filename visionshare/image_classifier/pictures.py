@@ -23,8 +23,6 @@ from visionshare.datasets.pictures.value_ranges import range_around
 from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import InputError
 
-__all__ = ["LEAST_SIDE", "MOST_SIDE", "propose_intake", "sides_of"]
-
 #: Larger pictures are shrunk to it where no size is given.
 MOST_SIDE = 48
 #: Images whose sides are all smaller are enlarged to it: layers of templates need room.

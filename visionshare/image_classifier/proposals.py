@@ -19,8 +19,6 @@ from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe
 from visionshare.recipes.schema import recipe_model
 
-__all__ = ["Data", "Dense", "Greedy", "Proposal", "are_glyphs", "structures", "widest"]
-
 # Maps of the first layer, the most first; the other layers follow from it.
 _WIDTHS = (24, 20, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
 # Of few bits many fit into little flash, which is to be used.

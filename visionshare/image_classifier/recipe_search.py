@@ -37,11 +37,6 @@ from visionshare.recipes.stages.teaching import told
 from visionshare.recipes.teachers import check_source
 from visionshare.recipes.writing import toml_text
 
-__all__ = [
-    "CHOSEN", "OfferedNetwork", "SearchedRecipe", "check_settings", "kept_recipe", "kept_trials",
-    "search_recipe",
-]  # fmt: skip
-
 #: File of a run's folder with the recipe that was chosen.
 CHOSEN = "recipe.toml"
 _TABLE = "trials.json"

@@ -14,8 +14,6 @@ from visionshare.datasets.image_kinds import listed_images
 from visionshare.errors import InputError
 from visionshare.recipes.stages.refusal import calibrating_mask
 
-__all__ = ["RefusalSettings"]
-
 
 @dataclass(frozen=True)
 class RefusalSettings:

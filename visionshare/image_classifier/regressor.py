@@ -21,8 +21,6 @@ from visionshare.image_classifier.fitted import ImageEstimator
 from visionshare.learners.examples import check_length
 from visionshare.machine.resources import resolve_jobs
 
-__all__ = ["ImageRegressor"]
-
 
 class _LevelClassifier(ImageClassifier):
     """A classifier of levels, which learns and compares what is between them."""

@@ -21,8 +21,6 @@ from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.structure import random_structures
 from visionshare.image_classifier.trials import Trial, Trials
 
-__all__ = ["augmentation_candidates", "search"]
-
 _logger = logging.getLogger(__name__)
 
 # Random structures in a row of which none is new within the budget, before no more are expected.

@@ -10,8 +10,6 @@ from visionshare.answers import Answers, LabelRule
 from visionshare.datasets.image_kinds import as_array, is_vectors
 from visionshare.errors import InputError
 
-__all__ = ["label_names", "several_labels"]
-
 _TABLE = (
     "a class for each image, or several labels as a table of 0 and 1 with a column for each, such "
     "as sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"

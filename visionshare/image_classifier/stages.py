@@ -14,8 +14,6 @@ from visionshare.image_classifier.proposals import Greedy, Proposal, structures
 from visionshare.image_classifier.state import StructureSearch
 from visionshare.image_classifier.structure import Structure
 
-__all__ = ["Stage", "first_stages", "last_stages", "pixels_alone"]
-
 #: Proposes what to try next, and changes nothing.
 Stage: TypeAlias = Callable[[StructureSearch], Iterable[Proposal]]
 

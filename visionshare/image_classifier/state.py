@@ -20,8 +20,6 @@ from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import Trial, Trials
 
-__all__ = ["SearchSettings", "StructureSearch", "check_seconds"]
-
 
 def check_seconds(seconds: Any) -> None:
     """Check the time that a search may take."""

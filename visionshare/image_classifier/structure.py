@@ -15,8 +15,6 @@ from visionshare.generators.layers.deslant.layer import MACS_PER_VALUE
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.learners.fine_tuning.heads import UNITS
 
-__all__ = ["Cost", "MapLayer", "Structure", "cost_of", "flash_of", "random_structures"]
-
 T = TypeVar("T")
 
 _N_ORIENTATIONS = 6

@@ -16,8 +16,6 @@ from visionshare.image_classifier.proposals import Data, Dense, Proposal
 from visionshare.image_classifier.trials import ProposalLearner, Trials
 from visionshare.recipes import Recipe
 
-__all__ = ["Transfer"]
-
 _POOL = "efficientnet-lite0"
 _BOTH = "efficientnet-lite0-cells"
 

@@ -36,8 +36,6 @@ from visionshare.recipes.stages.tuning import fine_tuned
 from visionshare.recipes.training import images_in_memory
 from visionshare.scores import softmax
 
-__all__ = ["Learned", "ProposalLearner", "Trial", "Trials", "doubts_of", "table"]
-
 _logger = logging.getLogger(__name__)
 
 

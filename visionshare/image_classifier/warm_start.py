@@ -21,8 +21,6 @@ from visionshare.recipes.run import TrainingRun
 from visionshare.recipes.stages.learning_on import check_learns_on, learned_on
 from visionshare.recipes.training import images_in_memory
 
-__all__ = ["goes_on_from", "intake_of", "learned_on_images"]
-
 
 def goes_on_from(model: Any) -> CompactClassifier | None:
     """Return the classifier that a fit goes on from, checked; None where it begins anew."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from visionshare.errors import MemoryLimitError
 from visionshare.machine.resources import available_memory, parse_size, size_text
@@ -81,7 +82,7 @@ def hold(name: str, n_bytes: int) -> None:
 
 
 @cache
-def _function(name: str, *arguments: type[ctypes._SimpleCData[int]]) -> Callable[..., int] | None:
+def _function(name: str, *arguments: Any) -> Callable[..., int] | None:
     """Return a function of the C library, or None where it has none of the name."""
     try:
         function = getattr(ctypes.CDLL(None), name)

@@ -12,8 +12,6 @@ from visionshare.datasets.fonts import check_characters
 from visionshare.datasets.glyphs import OTHER
 from visionshare.errors import InputError
 
-__all__ = ["MARKS", "UNKNOWN", "Alphabet", "Pattern"]
-
 #: Punctuation that is told apart by its size and position, no class of a classifier.
 MARKS = (".", ",", "-", ":", "'")
 #: What stands in a text for a character that is none of the classes.

@@ -10,8 +10,6 @@ from visionshare.datasets.ink import Ink
 from visionshare.errors import DataError
 from visionshare.reading.page import Box, enclosing_box
 
-__all__ = ["MAX_PIECES", "Piece", "find_pieces", "joined", "typical_height", "with_gaps_closed"]
-
 MAX_PIECES = 20_000
 # Smaller pieces are dust at any resolution at which characters can be told apart.
 _MIN_PIXELS = 4

@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.reading.page import Box
 
-__all__ = ["by_descent", "by_height", "by_neighbors", "same_shape"]
-
 # Digits and letters of one shape in many fonts.
 _DIGITS_LIKE_LETTERS = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
 # Letters whose small form is the capital, smaller.

@@ -15,8 +15,6 @@ from visionshare.datasets.intake import UNCHANGED, as_rasters
 from visionshare.errors import InputError
 from visionshare.generators.windows import cut_windows
 
-__all__ = ["Found", "find", "overlap"]
-
 # Windows that are classified at once, at most.
 _BATCH = 8192
 _MOST_WINDOWS = 4_000_000

@@ -27,8 +27,6 @@ from visionshare.reading.rules import without_rules
 from visionshare.reading.touching import Recognition, join_broken, split_touching
 from visionshare.reading.words import gaps_between, space_width, split_words
 
-__all__ = ["MAX_PIECES_OF_FIELDS", "LineReader", "confidence_of", "reader_preprocessing"]
-
 # Below this mean probability the ink may be segments with gaps between them.
 _MAX_SURE = 0.9
 MAX_PIECES_OF_FIELDS = 400

@@ -12,8 +12,6 @@ from numba import njit
 from visionshare.reading.components import Piece, joined, typical_height
 from visionshare.reading.page import Box, enclosing_box
 
-__all__ = ["Mark", "characters_and_marks", "characters_of", "find_lines", "mark_probabilities"]
-
 # In heights of a character: what is lower than this is a dot, an accent, a comma or a dash.
 _MIN_HEIGHT = 0.35
 # The widest gap between neighbors on a line, in heights of the taller.

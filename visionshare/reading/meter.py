@@ -23,8 +23,6 @@ from visionshare.reading.meter_file import Meter, Pointer, Region, read_meter
 from visionshare.reading.page import Box
 from visionshare.reading.page_reader import check_reader
 
-__all__ = ["MeterReader", "MeterReading"]
-
 # Of a window's height: what is lower is a speck or the edge of a wheel.
 _MIN_HEIGHT = 0.2
 # Of a pointer's radius: nearer is its axis.

@@ -17,7 +17,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["COLORS", "Meter", "Pointer", "Region", "read_meter"]
 
 #: What a pointer's needle differs in from the dial.
 COLORS = ("red", "dark", "light")

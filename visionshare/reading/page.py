@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Block", "Box", "Character", "Line", "Page", "Word", "enclosing_box"]
-
 # Of fields in unseen fonts whose characters are all certain, one in a hundred is wrong: where
 # characters touch, or a mark is lost in blur.
 _CUT_RIGHT = 0.99

@@ -19,8 +19,6 @@ from visionshare.reading.line_reader import LineReader, confidence_of
 from visionshare.reading.page import Block, Box, Line, Page, Word
 from visionshare.reading.skew import estimate_skew, rotated, turned_box
 
-__all__ = ["MAX_PIXELS", "PageReader", "check_reader", "read_page"]
-
 MAX_PIXELS = 1 << 26
 # Below this turn, in degrees, a line of the usual length stays within its own height.
 _MIN_TURN = 0.2

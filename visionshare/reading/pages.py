@@ -12,8 +12,6 @@ from visionshare.datasets.decoding import decode_pages
 from visionshare.datasets.opening import open_picture
 from visionshare.errors import DataError, InputError
 
-__all__ = ["gray_pages", "n_pages_of"]
-
 _DPI = 200
 _MAX_PIXELS = 1 << 26
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.reading.page import Box, enclosing_box
 
-__all__ = ["blocks_of_lines"]
-
 # Between columns, in heights of a line.
 _GUTTER = 1.5
 # Between blocks below each other.

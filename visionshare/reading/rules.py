@@ -9,8 +9,6 @@ from visionshare.datasets.ink import Ink
 from visionshare.reading.components import typical_height
 from visionshare.reading.page import Box
 
-__all__ = ["without_rules"]
-
 # A piece may have rules if it is wider than high by this, or larger than characters by this both
 # ways, or holds another of this height; the last two in its own or a character's heights.
 _WIDE = 1.6

@@ -11,8 +11,6 @@ from visionshare.errors import InputError
 from visionshare.generators.base import check_images
 from visionshare.machine.resources import parse_size, resolve_jobs
 
-__all__ = ["class_colors", "label_map", "majority", "overlay", "score_map"]
-
 # Okabe and Ito's colors, then Tol's "muted" ones: distinct with any color vision.
 _COLORS = (
     "0072b2", "e69f00", "009e73", "d55e00", "56b4e9", "f0e442", "cc79a7", "000000",

@@ -7,8 +7,6 @@ from numba import njit
 
 from visionshare.reading.page import Box
 
-__all__ = ["estimate_skew", "rotated", "turned_box"]
-
 _MAX_ANGLE = 6.0
 _MAX_INK = 80_000
 

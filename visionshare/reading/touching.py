@@ -12,11 +12,6 @@ from visionshare.datasets.characters import without_specks
 from visionshare.reading.components import Piece, joined
 from visionshare.reading.page import Box
 
-__all__ = [
-    "Recognition", "Recognizer", "best_cuts", "cut_columns", "join_broken", "part_of",
-    "split_touching",
-]  # fmt: skip
-
 _MAX_CUTS = 8
 # What a cut costs, of the probabilities' logarithm: halves of letters look like I.
 _COST_OF_CUT = 0.2

@@ -8,8 +8,6 @@ import numpy as np
 
 from visionshare.reading.page import Box
 
-__all__ = ["gaps_between", "space_width", "split_words"]
-
 # In heights of a character: where there are no two kinds of gaps, and from where to where.
 _USUAL = 0.5
 _MIN = 0.2

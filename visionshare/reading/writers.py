@@ -12,10 +12,6 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from visionshare.reading.page import Box, Line, Page
 
-__all__ = [
-    "FORMATS", "as_alto", "as_hocr", "as_json", "as_lines", "as_picture", "as_tsv", "as_values",
-]  # fmt: skip
-
 #: Formats of text that a page can be written in.
 FORMATS = ("text", "json", "hocr", "alto", "tsv")
 _TSV_COLUMNS = (

@@ -11,8 +11,6 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.templates import Templates
 
-__all__ = ["DoubtfulLabels", "doubtful_labels", "out_of_fold", "picture_features", "ranked_doubts"]
-
 _FOLDS = 5
 # Smaller images have room for one layer.
 _ONE_LAYER = 14

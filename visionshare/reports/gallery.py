@@ -13,8 +13,6 @@ from visionshare.errors.names import without_controls
 from visionshare.files.durable import write_text
 from visionshare.reports.encoding import thumbnail_source
 
-__all__ = ["GALLERY_BEGINS", "GalleryTile", "write_gallery"]
-
 #: What a gallery begins with.
 GALLERY_BEGINS = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
 _STYLE = (

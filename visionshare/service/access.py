@@ -20,15 +20,6 @@ from starlette.types import Scope
 
 from visionshare.errors import InputError, ServiceError
 
-__all__ = [
-    "Access",
-    "default_host_names",
-    "failure",
-    "host_of",
-    "read_token",
-    "within",
-]
-
 T = TypeVar("T")
 
 # Without a token: what says whether the service works, and the page, which asks for the token.

@@ -22,15 +22,6 @@ from visionshare.service.bodies import Refusal
 if TYPE_CHECKING:
     from visionshare.reading import MeterReader
 
-__all__ = [
-    "ExplanationAnswer",
-    "MeterAnswer",
-    "Prediction",
-    "Served",
-    "explained",
-    "metered",
-    "predicted",
-]
 
 _Numbers = dict[str, float | None]
 

@@ -36,7 +36,6 @@ from visionshare.service.worker import Worker, busy
 if TYPE_CHECKING:
     from visionshare.reading import MeterReader
 
-__all__ = ["Shown", "application"]
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
 

@@ -13,8 +13,6 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-__all__ = ["Bodies", "Refusal", "body_kind", "file_of", "pixels_of"]
-
 # Each part costs some 50 microseconds: beyond so many, they must have this size on average.
 _FREE_PARTS = 1024
 _PART = 512

@@ -20,8 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from visionshare.service.access import Access
 
-__all__ = ["Front", "Metrics", "page_policy"]
-
 _logger = logging.getLogger(__name__)
 
 _FAILED = '{"error":{"kind":"internal_error","message":"the service failed; its log says where"}}'

@@ -13,7 +13,6 @@ from visionshare.service import Limits
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["reduced_picture"]
 
 # Bytes a pixel in Pillow; 16-bit and float pictures are not reduced.
 _BYTES = {"1": 1, "L": 1, "P": 1, "LA": 4, "PA": 4}

@@ -6,8 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["COMMON", "REFUSALS", "picture_body"]
-
 _Schema = dict[str, Any]
 
 

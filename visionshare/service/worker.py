@@ -22,8 +22,6 @@ from visionshare.service.answers import Served
 from visionshare.service.bodies import Bodies, Refusal, body_kind, file_of, pixels_of
 from visionshare.service.pictures import reduced_picture
 
-__all__ = ["Worker", "busy"]
-
 T = TypeVar("T")
 # What is to be known of an image, or of a picture that is not preprocessed yet.
 Question = Callable[[Served, "np.ndarray | OpenedPicture"], T]

@@ -17,8 +17,6 @@ from types import FrameType
 
 from visionshare.service.server import Address, Settings, end_by, ready, run
 
-__all__ = ["run_workers"]
-
 _logger = logging.getLogger(__name__)
 # Seconds for all processes to end.
 _END = 15.0

@@ -9,8 +9,6 @@ import numpy as np
 
 from visionshare.datasets.preprocessing import Preprocessing
 
-__all__ = ["off_center", "prepared", "random_windows"]
-
 # Things are off by this part of a window's side at most, and smaller or larger by this factor.
 _OFF, _FACTOR = 0.08, 1.1
 # A part of a photograph that surrounds a thing, in sides of the thing.

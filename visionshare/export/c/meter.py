@@ -19,8 +19,6 @@ from visionshare.reading import meter as python
 from visionshare.reading.line_reader import reader_preprocessing
 from visionshare.reading.meter_file import Meter, read_meter
 
-__all__ = ["with_meter"]
-
 _FOLDER = Path(__file__).parent
 # Windows are looked at as a whole; larger ones would be reduced first, as pages are.
 _MAX_SIDE = 255

@@ -11,8 +11,6 @@ from visionshare.classifier import CompactClassifier
 from visionshare.classifier.unknown import FAINT, LARGEST, LEVELS, few_measures, view_matrix
 from visionshare.codegen.templates import render_file
 
-__all__ = ["known_source", "sums_of"]
-
 _FILE = Path(__file__).parent / "known.c.j2"
 
 

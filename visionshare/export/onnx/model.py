@@ -15,8 +15,6 @@ from visionshare.codegen.onnx_graph import Graph, require_onnx
 from visionshare.errors import InputError
 from visionshare.export.onnx.unknown import add_known
 
-__all__ = ["OPSET", "OnnxProgram", "onnx_program"]
-
 OPSET = 18
 OLDEST_OPSET = 13
 IR_VERSION = 9

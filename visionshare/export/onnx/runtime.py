@@ -10,8 +10,6 @@ from visionshare.codegen.onnx_graph import Graph
 from visionshare.errors import ExportError
 from visionshare.export.onnx.model import OnnxProgram
 
-__all__ = ["OnnxResult", "run_onnx"]
-
 _BATCH = 256
 
 

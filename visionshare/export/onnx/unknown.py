@@ -8,8 +8,6 @@ from visionshare.classifier import CompactClassifier
 from visionshare.classifier.unknown import FAINT, LARGEST, LEVELS, few_measures, view_matrix
 from visionshare.codegen.onnx_graph import Graph
 
-__all__ = ["add_known"]
-
 
 def add_known(
     classifier: CompactClassifier, graph: Graph, features: str, scaled: str, best: str

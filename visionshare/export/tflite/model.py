@@ -12,8 +12,6 @@ from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.tflite_graph import TfliteGraph, require_flatbuffers
 from visionshare.errors import ExportError, InputError
 
-__all__ = ["TfliteProgram", "run_tflite", "tflite_program"]
-
 
 @dataclass(frozen=True)
 class TfliteProgram:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.steps import call_kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import aligned, unset
-from visionshare.generators.uncounted import uncounted
 
 # Where each number of a step is in its row.
 _KERNEL, _INTS, _WEIGHTS, _WORK, _SIZE, _KEEPS = range(6)

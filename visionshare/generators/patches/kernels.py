@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     POSITIONS,
     WIDEST,
     respond_in_vectors,
 )
-from visionshare.generators.uncounted import uncounted
 
 # Sums that are in registers at once, of whole vectors.
 _SUMS = POSITIONS * WIDEST

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.templates.intrinsics import respond_in_vectors
 from visionshare.generators.patches.kernels import (
     Masks,
@@ -21,7 +22,6 @@ from visionshare.generators.patches.kernels import (
     to_half,
     unpacked,
 )
-from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)

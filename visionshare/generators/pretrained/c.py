@@ -6,8 +6,6 @@ from typing import Any
 
 from visionshare.errors import InputError
 
-__all__ = ["emit"]
-
 
 def emit(family: Any, writer: Any) -> Any:
     """Raise an InputError that says what to do."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from visionshare.errors import DataError
 
-__all__ = ["read_checkpoint"]
-
 _LARGEST = 256 << 20
 _MAGIC = 0x1950A86A20F9469CFC6C
 

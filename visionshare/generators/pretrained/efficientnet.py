@@ -15,17 +15,6 @@ from visionshare.files.durable import write_bytes
 from visionshare.generators.pretrained.checkpoint import read_checkpoint
 from visionshare.machine.resources import cache_folder
 
-__all__ = [
-    "CLASSES",
-    "MEAN",
-    "NAME",
-    "ORIGIN",
-    "PLACES",
-    "STD",
-    "efficientnet_lite0",
-    "is_installed",
-]
-
 NAME = "efficientnet-lite0"
 #: Of bytes: (value − 127) / 128.
 MEAN = (127.0, 127.0, 127.0)

@@ -27,8 +27,6 @@ from visionshare.generators.pretrained.network import NetworkPart, activation_ma
 from visionshare.generators.states import family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
-__all__ = ["PretrainedNetwork"]
-
 _LARGEST_SIDE = 1024
 # Dimensions of maps (n, C, H, W).
 _PLANE = 4

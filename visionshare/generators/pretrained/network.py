@@ -16,11 +16,6 @@ import numpy as np
 from visionshare.codegen.onnx_graph import require_onnx
 from visionshare.errors import ExportError, InputError
 
-__all__ = [
-    "NetworkPart", "activation_maps", "cut", "kept_activations", "pooled", "proposed_places",
-    "proposed_side",
-]  # fmt: skip
-
 _LARGEST = 512 << 20
 _PLANE = 4
 # Enlarging a picture lowers the error even of photographs of 32 pixels, and takes three times as

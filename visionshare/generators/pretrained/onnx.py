@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.pretrained.family import PretrainedNetwork
 
-__all__ = ["emit"]
 
 # Of the exported graph, see `visionshare.export.onnx.model`.
 _OPSET = 18

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.steps import kernel
-from visionshare.generators.uncounted import uncounted
 
 # Where each number is in the header of the table of integers; the cells of rows and of columns
 # follow, then the channel of each template.

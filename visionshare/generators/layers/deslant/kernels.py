@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.steps import kernel
-from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)

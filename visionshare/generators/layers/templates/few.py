@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.layers.templates.emitter import LANES
+from visionshare.generators.emitter import LANES, uncounted
 from visionshare.generators.layers.templates.few_steps import (
     FEW_TOGETHER,
     largest_in_cells,
@@ -27,7 +27,6 @@ from visionshare.generators.layers.templates.tables import (
     WIDTH,
     N,
 )
-from visionshare.generators.uncounted import uncounted
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from visionshare.generators.layers.templates.emitter import (
+from visionshare.generators.emitter import (
     FLOAT,
     INT32,
     LANES,
@@ -16,8 +16,6 @@ from visionshare.generators.layers.templates.emitter import (
     many_registers,
     signature_of,
 )
-
-__all__ = ["FEW_TOGETHER", "largest_in_cells", "split_columns"]
 
 # Templates that are computed together: four sums each.
 FEW_TOGETHER = 4 if many_registers() else 1

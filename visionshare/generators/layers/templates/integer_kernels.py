@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.integers.kernels import rounded
 from visionshare.generators.layers.steps import kernel
-from visionshare.generators.uncounted import uncounted
-
-__all__ = ["DEPTHWISE", "PLAIN", "RESIDUAL", "forward"]
 
 # Where each number is in the header.
 HEIGHT, WIDTH, CHANNELS, N, SIZE, PAD_Y, PAD_X, ROWS, COLUMNS, CELLS, ACROSS, KIND = range(12)

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from visionshare.generators.layers.templates.emitter import (
+from visionshare.generators.emitter import (
     FLOAT,
     INT32,
     LANES,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.steps import kernel
 from visionshare.generators.layers.templates.few import few_maxima
 from visionshare.generators.layers.templates.intrinsics import LANES
@@ -45,7 +46,6 @@ from visionshare.generators.layers.templates.tables import (
     WIDTH,
     N,
 )
-from visionshare.generators.uncounted import uncounted
 
 # Floats of images whose patches are summed together: they stay in the first cache.
 _CACHED = 6144

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     POSITIONS,
@@ -19,7 +20,6 @@ from visionshare.generators.layers.templates.intrinsics import (
     largest,
     respond,
 )
-from visionshare.generators.uncounted import uncounted
 
 # Positions whose responses are kept until they are pooled.
 CHUNK = 64

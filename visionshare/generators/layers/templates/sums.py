@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     MOST_ROWS,
     MOST_VECTORS,
     gather_rows,
 )
-from visionshare.generators.uncounted import uncounted
 
 
 class Entries(NamedTuple):

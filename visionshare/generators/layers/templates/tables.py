@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.generators.emitter import LANES
 from visionshare.generators.layers.layer import LayerCode, Shape
-from visionshare.generators.layers.templates.emitter import LANES
 from visionshare.generators.layers.templates.few_steps import FEW_TOGETHER
 from visionshare.generators.layers.templates.responses import Cells, lanes_of, sums_of, taps_of
 

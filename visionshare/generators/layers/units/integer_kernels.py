@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.integers.kernels import LARGEST_ROOT, SQUARE_SHIFT, rounded
 from visionshare.generators.layers.steps import kernel
-from visionshare.generators.uncounted import uncounted
 
 
 @kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.steps import kernel
-from visionshare.generators.uncounted import uncounted
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""How steps of kernels are written in LLVM: the only file that knows numba's code generator."""
+"""What kernels say in LLVM itself: the only file that knows numba's code generator."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
-
-__all__ = ["FLOAT", "INT32", "LANES", "Emitter", "index", "many_registers", "signature_of"]
 
 
 def many_registers() -> bool:
@@ -141,3 +140,25 @@ def signature_of(*arguments: Any) -> Any:
     """Return the signature of a step: whole numbers are int64."""
     kinds = [types.int64 if isinstance(a, types.Integer) else a for a in arguments]
     return types.void(*kinds)
+
+
+@intrinsic
+def uncounted(typing_context: Any, array: Any) -> Any:
+    """Return a view of an array, in a kernel, whose slices count no references."""
+    # Each slice of an array changes the array's counter, atomically: in an inner loop that costs
+    # more than what the loop computes, and threads that slice one array wait for each other. A
+    # function may view only its own parameters so: its caller keeps them until it returns. An
+    # array that the function made itself could be freed while the view is in use.
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        make = make_array(signature.args[0])
+        owned = make(context, builder, arguments[0])
+        view = make(context, builder)
+        for field in ("nitems", "itemsize", "data", "shape", "strides"):
+            setattr(view, field, getattr(owned, field))
+        # Without a record of memory there is nothing to count.
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), generate

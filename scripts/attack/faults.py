@@ -57,7 +57,7 @@ FAULTS = (
     ),
     Mutation(
         "a full disk is no error", "files/durable.py",
-        '            raise StorageError(f"{path}: {error.strerror}; make room and run it again") '
+        '            raise StorageError(f"{path}: {error.strerror}; free space and run it again") '
         "from error\n",
         "            return\n",
         "attack --kinds full-disk --parts save --n 40",

@@ -146,7 +146,7 @@ def test_a_disk_that_is_full_when_the_file_is_opened_is_a_typed_error(tmp_path, 
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr("visionshare.batch.resumed_file.open", no_room, raising=False)
-    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; make room"):
+    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; free space"):
         _write(tmp_path / "labels.csv", NAMES)
     monkeypatch.undo()
     assert _write(tmp_path / "labels.csv", NAMES)[0] == 0
@@ -157,7 +157,7 @@ def test_a_disk_that_is_full_when_the_file_is_opened_is_a_typed_error(tmp_path, 
 def test_a_disk_that_is_full_when_results_are_kept_hides_no_error(tmp_path, monkeypatch, stop):
     monkeypatch.setattr("visionshare.batch.resumed_file.open", _FullDisk, raising=False)
     # Of a run that is stopped, too, the disk is what the user is to know.
-    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; make room"):
+    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; free space"):
         _write(tmp_path / "labels.csv", NAMES, stop)
     monkeypatch.undo()
     _write(tmp_path / "labels.csv", NAMES)

@@ -43,7 +43,7 @@ def test_what_hubs_read():
 def test_what_people_read():
     card = model_card(_classifier(), "letters", FIGURES)
     assert "1.17 % of the test images are misclassified (7 of 599)." in card
-    assert "kept aside before training" in card
+    assert "held out before training" in card
     assert "It was trained on `digits` (1,198 images)." in card
     assert "2×2 pixels, gray" in card
     assert "temperature 2" in card

@@ -195,7 +195,7 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     for text in ("trial 1 of about", "chosen  ", "because  ", "recipe  ", "of 16 held out)"):
         assert text in said
     assert "warning: only one structure was tried" in warned
-    assert "a larger --budget leaves room for more" in warned
+    assert "a larger --budget allows more" in warned
     assert "not clearly better" not in warned
     figures = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert figures["macs"] <= 150
@@ -297,7 +297,7 @@ def test_check_says_that_nothing_can_be_kept_aside(tmp_path, capsys):
         (tmp_path / "two" / name).mkdir(parents=True)
         Image.new("L", (20, 20), ord(name)).save(tmp_path / "two" / name / "1.png")
     assert main(["data", "check", str(tmp_path / "two"), "--sheet", str(sheet)]) == 0
-    assert "none can be kept aside: no class has two" in capsys.readouterr().out
+    assert "none can be held out: no class has two" in capsys.readouterr().out
     (tmp_path / "two" / "b" / "1.png").unlink()
     assert main(["data", "check", str(tmp_path / "two"), "--sheet", str(sheet)]) == 0
     said = capsys.readouterr().out

@@ -95,5 +95,5 @@ def test_a_disk_that_is_full_while_a_shard_is_copied_is_a_typed_error():
         def write(self, block):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(StorageError, match=r"shard.tar: No space left on device; make room"):
+    with pytest.raises(StorageError, match=r"shard.tar: No space left on device; free space"):
         shards._digested(io.BytesIO(b"12"), FullDisk())

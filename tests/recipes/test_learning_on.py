@@ -102,7 +102,7 @@ def test_without_knowledge_of_what_trained_there_is_no_test_error(before, tmp_pa
     own = recipe_from(str(before / "d"), str(file), PictureOptions())
     result = train(own.recipe, tmp_path / "on")
     assert result.metrics["test_error_rate"] is None
-    assert "which pictures the classifier knows is not known" in result.metrics["notes"][0]
+    assert "not known which pictures the classifier learned from" in result.metrics["notes"][0]
 
 
 def test_the_command_says_what_is_new_and_refuses_what_is_kept(before, tmp_path, capsys):

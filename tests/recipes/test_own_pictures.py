@@ -184,7 +184,7 @@ def test_what_cannot_be_trained_on_is_named(tmp_path):
         recipe_for_pictures(str(tmp_path / "d"), PictureOptions(recipe="nonsense"))
     with pytest.raises(RecipeError, match="visionshare train FOLDER --recipe photos"):
         train(load_recipe("photos"), tmp_path / "out")
-    with pytest.raises(RecipeError, match=r"data\.test_fraction: 'digits' says itself"):
+    with pytest.raises(RecipeError, match=r"data\.test_fraction: 'digits' has training"):
         train(load_recipe("digits", ["data.test_fraction=0.5"]), tmp_path / "out")
 
 

@@ -79,7 +79,7 @@ def model_card(
         counts = f"({errors:,} of {n_test:,})"
         evaluation = f"{100 * errors / n_test:.2f} % of the test images are misclassified {counts}."
         if figures.get("test_origin") == "held out":
-            evaluation += " They were kept aside before training."
+            evaluation += " They were held out before training."
         if "refit_images" in figures:
             n_images = figures["refit_images"]
             evaluation += (

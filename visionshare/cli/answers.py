@@ -21,7 +21,7 @@ def answer_lines(figures: Mapping[str, Any], prefix: str = "") -> list[str]:
         return [
             f"{figures[f'{prefix}mean_absolute_error']:.4g} mean absolute error "
             f"(95 % interval {low:.4g} to {high:.4g}); "
-            f"{figures[f'{prefix}constant_error']:.4g} of always answering the median"
+            f"{figures[f'{prefix}constant_error']:.4g} when always answering the median"
         ]
     if f"{prefix}labels" not in figures:
         return []

@@ -43,4 +43,4 @@ def warn_of_one_trial(choice: Choice, given: Sequence[str]) -> None:
         return
     bounds = [option for option in given if option in _MORE] or ["--size"]
     ways = " or ".join(_MORE[option] for option in bounds)
-    warn(f"only one structure was tried, so that nothing was chosen; {ways} leaves room for more")
+    warn(f"only one structure was tried; {ways} allows more")

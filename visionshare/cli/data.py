@@ -213,11 +213,11 @@ def _lines(made: PictureCheck, sheet: Path) -> list[str]:
     # 1) Classes, and what is kept to test on.
     where = "with test pictures"
     if not made.has_test:
-        where = "no test pictures: a part will be kept aside"
+        where = "no test pictures: a part will be held out"
     if made.has_validation:
         where += "; with validation pictures, which choose among trials"
     if not made.has_test and max(entry.train for entry in made.classes) < 2:
-        where = "no test pictures, and none can be kept aside: no class has two"
+        where = "no test pictures, and none can be held out: no class has two"
     n = len(made.classes)
     lines = [f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}"]
     for entry in made.classes[:_CLASSES]:

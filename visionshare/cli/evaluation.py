@@ -52,11 +52,11 @@ def evaluate(
     split: Split = "test",
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the values, if not that of training."),
+        typer.Option(metavar="COLUMN", help="Column of the values; default: as in training."),
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of several labels, if not that of training."),
+        typer.Option(metavar="COLUMN", help="Column of several labels; default: as in training."),
     ] = None,
     report: Annotated[
         str | None,

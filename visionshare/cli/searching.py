@@ -122,7 +122,7 @@ def _say_choice(found: SearchedRecipe) -> None:
             say(f"because      highest confidence on validation images ({precision})")
             return
         if found.recipe.data.target is not None:
-            error = f"{100 * choice.error:.2f} % of that of always answering the median"
+            error = f"{100 * choice.error:.2f} % of the error of always answering the median"
             say(f"because      lowest mean absolute error on validation images: {error}")
             return
         sure = 100 * (1 - choice.best.doubt)

@@ -56,7 +56,7 @@ def segment(
     if overlay is not None:
         check_file("--overlay", overlay, suffix=".png", inputs=[classifier, image])
         if overlay.absolute() == out.absolute():
-            raise InputError("--overlay", str(overlay), "another file than that of --out")
+            raise InputError("--overlay", str(overlay), "a file other than --out")
     model = load(classifier)
     k = len(model.classes_)
     shape = model.image_shape

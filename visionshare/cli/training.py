@@ -115,7 +115,7 @@ class OwnPictureOptions:
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help='Pictures of no class, for --reject; those of a class folder "unknown" are too.',
+            help='Pictures of no class, for --reject; a class folder "unknown" counts too.',
         ),
     ] = None
     background: Annotated[
@@ -352,7 +352,7 @@ def _recipe_from(source: str, pictures: OwnPictureOptions, others: list[str]) ->
     taken = ("--from", "--test-fraction", "--skip-broken", "--groups", "--refit", "--no-refit")
     refused = [option for option in pictures.given if option not in taken] + others
     if refused:
-        accepted = f"{', '.join(taken[1:])} alone: the rest is that of the earlier training"
+        accepted = f"{', '.join(taken[1:])} alone: all else is as in the earlier training"
         raise InputError("--from", f"beside {', '.join(refused)}", accepted)
     own = recipe_from(source, pictures.start, pictures.checked())
     for reason in (*own.reasons, own.base):
@@ -401,7 +401,7 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
     if "refit_images" in figures:
         say(
             f"refit        learned again from all {figures['refit_images']} pictures; the test "
-            "error is that of the run before"
+            "error is from the run before that"
         )
     if "test_refused" in figures:
         n = figures["test_images"]

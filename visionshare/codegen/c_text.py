@@ -47,7 +47,7 @@ def number(value: float) -> str:
     with np.errstate(over="ignore"):
         value = np.float32(value)
     if not np.isfinite(value):
-        raise InputError("value", float(value), "numbers that a float32 holds")
+        raise InputError("value", float(value), "numbers in the range of float32")
     text = np.format_float_scientific(value, unique=True, trim="0", exp_digits=1)
     mantissa, exponent = text.split("e")
     if -5 < int(exponent) < 7:

@@ -65,7 +65,7 @@ def load_dataset(
     # A catalog of one's own may give the names of bundled sets to other data.
     kind = info.name if info.kind == "bundled" else info.kind
     if fonts is not None and kind != "fonts":
-        raise DataError(f"{name}: its images are not rendered; only those of 'fonts' are")
+        raise DataError(f"{name}: only the images of 'fonts' are rendered")
     if cut is not None and kind not in ("textures", "plates"):
         raise DataError(f"{name}: its images have one size; patches are cut from textures only")
     if kind == "fonts":

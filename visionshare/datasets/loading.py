@@ -73,7 +73,7 @@ def load_images(
     if isinstance(source, str) and source in list_datasets(catalog):
         return replace(load_dataset(source, split, data_dir, cut, fonts, catalog), split=split)
     if fonts is not None:
-        raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
+        raise DataError(f"{source}: only the images of 'fonts' are rendered")
     path = checked_path("source", source)
     if cut is not None:
         if not os.path.isdir(path):

@@ -37,7 +37,7 @@ def storage_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_ROOM:
-            raise StorageError(f"{path}: {error.strerror}; make room and run it again") from error
+            raise StorageError(f"{path}: {error.strerror}; free space and run it again") from error
         of_name = error.errno in _NO_NAME and _is_beside(error.filename, path)
         if error.errno in _NO_WRITES or of_name:
             raise StorageError(f"{path}: cannot be written ({error.strerror})") from error

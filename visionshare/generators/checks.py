@@ -67,7 +67,7 @@ def check_memory(name: str, value: Any, needed: float, available: int | None = N
     """Raise an InputError where what a parameter asks for does not fit into memory."""
     available = memory_room() if available is None else available
     if needed > available:
-        sizes = f"it takes about {size_text(needed)} of memory; there are {size_text(available)}"
+        sizes = f"it takes about {size_text(needed)} of memory; {size_text(available)} are free"
         raise InputError(name, value, f"less: {sizes}")
 
 

@@ -128,7 +128,7 @@ class Budget:
         """Return how many rounds keep within the limits."""
         rounds = self.rounds(classifier, images)
         if rounds == 0:
-            accepted = "a larger one: what was chosen from all images does not keep within it"
+            accepted = "a larger one: the classifier of all images exceeds it"
             raise InputError("budget", str(self), accepted)
         return rounds
 

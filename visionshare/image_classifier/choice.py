@@ -102,7 +102,7 @@ def choose(
     # 3) how many epochs is there time for? how sure is a classifier after as many?
     has_structure = best.proposal.structure is not None
     if learner.teacher is not None and not has_structure:
-        accepted = "None: no layers, which could be taught, keep within the budget and the images"
+        accepted = "None: no layers fit the budget and the images, so there is nothing to teach"
         raise InputError("teacher", learner.teacher.source, accepted)
     # Greedy trials are as long as the last training, and whole numbers have scales of their own.
     calibrates = is_honest and has_structure and budget.flash is None

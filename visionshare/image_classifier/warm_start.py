@@ -50,7 +50,7 @@ def learned_on_images(
     """Return a classifier that learned on from the images of a learner, with their classes."""
     shape = learner.images.images.shape[1:]
     if shape != start.image_shape:
-        raise InputError("images", shape, f"{start.image_shape}, those of the fit before")
+        raise InputError("images", shape, f"{start.image_shape}, as in the fit before")
     # 1) classes are known by their numbers
     number = {label: f"{i}" for i, label in enumerate(classes.tolist())}
     names = [number.get(label, f"gone {i}") for i, label in enumerate(start.classes.tolist())]

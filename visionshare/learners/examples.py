@@ -100,7 +100,7 @@ def example_weights(
         omega = omega * weights_of_classes(class_weight, number, names)[number]
         check_range("class_weight", peak_of(omega), _LEAST_WEIGHT, _LARGEST_WEIGHT)
     if not omega.sum() > 0:
-        raise InputError("sample_weight", "all zero", "weights of which one is above 0")
+        raise InputError("sample_weight", "all zero", "weights, at least one above 0")
     return omega
 
 

@@ -135,10 +135,12 @@ def recipe_for_pictures(
         # What is not accepted ends here.
         picture_groups(source, pictures, options.groups, "--groups")
     if options.test_fraction is not None and pictures.has_test:
-        accepted = f"nothing: {source} says itself which pictures test"
+        accepted = f"nothing: {source} has test pictures of its own"
         raise InputError("--test-fraction", options.test_fraction, accepted)
     if options.refit and fraction == 0:
-        raise InputError("--refit", "--test-fraction 0", "pictures that are held out: all train")
+        raise InputError(
+            "--refit", "--test-fraction 0", "pictures that are held out: here all train"
+        )
     made = _prepared(pictures, source, options, jobs)
     if searches and pictures.n_validation and not pictures.has_test:
         # The pictures for validation choose among trials: others have to test.
@@ -157,7 +159,7 @@ def recipe_for_pictures(
     recipe = load_recipe(base, settings, changes)
     if recipe.teacher is not None and recipe.teacher.source != SELF:
         if options.refit:
-            accepted = "--teacher self: others are shown the training pictures alone"
+            accepted = "--teacher self: other teachers see the training pictures alone"
             raise InputError("--refit", f"--teacher {recipe.teacher.source}", accepted)
         recipe = recipe.model_copy(update={"refit": False})
     return OwnPictures(recipe, reasons, f"recipe {base}{why}")
@@ -225,7 +227,7 @@ def _recipe_for_storage(
     if options.refit:
         raise InputError("--refit", source, "pictures of this machine")
     if options.test_fraction is not None:
-        accepted = 'nothing: files with the word "test" in their names test'
+        accepted = 'nothing: files with the word "test" in their names are the test set'
         raise InputError("--test-fraction", options.test_fraction, accepted)
     first = partitions_of(split_files(source)[0][0])[0]
     with opened_partition(first) as partition:
@@ -323,7 +325,7 @@ def _of_validation(
         return (f"{n} validation pictures choose among the trials; they do not train",)
     if pictures.has_test or options.test_fraction is not None:
         return (f"{n} validation pictures are not used: a recipe without a search has no trials",)
-    return (f"no test pictures: the {n} validation pictures test",)
+    return (f"no test pictures: the {n} validation pictures are the test set",)
 
 
 _KINDS = {"photos": "photos and textures", "glyphs": "characters and drawings"}

@@ -52,7 +52,7 @@ class DataPart(Section):
         """Check that a size has both sides."""
         if (self.height is None) != (self.width is None):
             given, missing = ("width", "height") if self.height is None else ("height", "width")
-            raise InputError(missing, None, f"a number of pixels beside that of data.{given}")
+            raise InputError(missing, None, f"a number of pixels together with data.{given}")
 
 
 class FeaturePart(Section):

@@ -41,7 +41,7 @@ class Task:
             if value is not None and value < 1:
                 raise InputError(name, value, "a number of images of at least 1")
         if self.negatives is not None and self.positive is None:
-            accepted = "a number beside the class that is positive; else give positives alone"
+            accepted = "a number together with the positive class; else give positives alone"
             raise InputError("negatives", self.negatives, accepted)
 
 

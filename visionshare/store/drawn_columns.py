@@ -50,7 +50,7 @@ class DrawnColumns(Columns):
         """Raise an InputError if there are fewer rounds of draws."""
         if rounds * searches > self.draws.rounds:
             accepted = (
-                f"at most {self.draws.rounds // searches}: there are {self.draws.rounds} draws"
+                f"at most {self.draws.rounds // searches}: the pool has {self.draws.rounds} draws"
             )
             raise InputError("rounds", rounds, accepted)
 

@@ -116,7 +116,7 @@ def test_labels_without_names_are_their_own(tmp_path, images, labels, classes):
     pictures = parquet_pictures(tmp_path)
     assert (pictures.classes, pictures.labels.tolist()) == (classes, expected)
     write(tmp_path / "c.parquet", images, LABELS, column="image")
-    with pytest.raises(DataError, match=r"c\.parquet: other classes than those of .*a\.parquet"):
+    with pytest.raises(DataError, match=r"c\.parquet: classes differ from .*a\.parquet"):
         load_images(tmp_path)
 
 
@@ -149,7 +149,7 @@ def test_what_is_missing_is_said(tmp_path, images):
         parquet_pictures(tmp_path / "none.parquet")
     write(file, images, LABELS)
     write(tmp_path / "b.parquet", images, LABELS, noted(["dog", "cat"]))
-    with pytest.raises(DataError, match=r"b\.parquet: other classes than those of .*a\.parquet"):
+    with pytest.raises(DataError, match=r"b\.parquet: classes differ from .*a\.parquet"):
         pictures_of_files([(None, [file, tmp_path / "b.parquet"])], "both")
 
 

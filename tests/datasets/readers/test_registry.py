@@ -104,9 +104,7 @@ def test_folders_beside_those_of_train_and_test_are_named(tmp_path):
     write(tmp_path / "val" / "loose.png", 5)
     pictures = find_pictures(tmp_path)
     assert sorted(as_pairs(pictures)) == [("a", 0), ("b", 0), ("b", 1)]
-    assert pictures.notes == (
-        "3 folders beside those of train and test are not used: 2, eval, val",
-    )
+    assert pictures.notes == ("3 folders beside train and test are not used: 2, eval, val",)
 
 
 def test_a_folder_of_pictures_is_a_class_whatever_its_name(tmp_path):

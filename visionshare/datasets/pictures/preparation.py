@@ -295,7 +295,7 @@ def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
         ground = "white" if is_dark else "black"
         reasons.append(
             f"laid on {ground}: {np.mean(looks.transparent):.0%} of the pictures are transparent, "
-            f"and what they show is {'dark' if is_dark else 'light'} in most"
+            f"and their content is {'dark' if is_dark else 'light'} in most"
         )
     if float(np.mean(looks.on_paper)) < _MOST:
         reasons.append("only resized: the pictures have no even border that would be paper")

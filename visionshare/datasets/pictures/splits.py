@@ -119,7 +119,7 @@ def _check_fraction(test_fraction: float | None, pictures: PictureSet) -> None:
     if not 0 <= test_fraction < 1:
         raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
     if pictures.has_test:
-        accepted = f"none: {pictures.name} says itself which pictures test"
+        accepted = f"none: {pictures.name} has test pictures of its own"
         raise InputError("test_fraction", test_fraction, accepted)
 
 
@@ -168,7 +168,7 @@ class _Parts:
                 f"no test set found; holding out {self.testing.sum()} of {training.sum()} images "
                 f"({100 * fraction:.0f} % per class)"
             )
-        why = "no class has two different pictures" if fraction else "none were asked for"
+        why = "no class has two different pictures" if fraction else "none were requested"
         return f"there are no test pictures ({why}): no test error is given"
 
 

@@ -65,7 +65,7 @@ def as_bytes(name: str, images: np.ndarray, values: tuple[float, float]) -> np.n
         raise DataError(f"{name}: images with values that are NaN or infinite")
     if (high <= 1 and most > 2) or (high > 2 and low >= 0 and 0 < most <= 1):
         raise DataError(
-            f"{name}: values from {least:g} to {most:g}, where those of training go from {low:g} "
+            f"{name}: values from {least:g} to {most:g}, but those of training from {low:g} "
             f"to {high:g}; all parts need one range"
         )
     out = np.empty(images.shape, np.uint8)

@@ -57,7 +57,7 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
         notes.append(f"{len(empty)} folders have no images: {', '.join(empty[:_SHOWN])}")
     if ignored:
         some = ", ".join(ignored[:_SHOWN])
-        notes.append(f"{len(ignored)} folders beside those of train and test are not used: {some}")
+        notes.append(f"{len(ignored)} folders beside train and test are not used: {some}")
     if others:
         notes.append(others)
     classes, labels = classes_of(names, given, str(root))

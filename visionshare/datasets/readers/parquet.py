@@ -68,7 +68,7 @@ def pictures_of_files(parts: Sequence[tuple[str | None, list[Path]]], name: str)
         for file in map(_described, paths):
             files.append(file)
             if (file.classes, file.is_text) != (files[0].classes, files[0].is_text):
-                raise DataError(f"{file.path}: other classes than those of {files[0].path}")
+                raise DataError(f"{file.path}: classes differ from {files[0].path}")
             labels += _labels(file)
             given += [role] * file.n_rows
     source = str(files[0].path)

@@ -58,7 +58,7 @@ def table_pictures(path: Path, target: Target | None = None) -> PictureSet:
             return folder_pictures(path)
         except DataError:
             raise error from None
-    return replace(found, notes=(f"classes are those of {table.name}", *found.notes))
+    return replace(found, notes=(f"classes from {table.name}", *found.notes))
 
 
 def _table_in(folder: Path) -> Path | None:

@@ -74,7 +74,7 @@ class Tags(NamedTuple):
         if self.rule is not None:
             labels = self.rule.labels
             if found - set(labels):
-                accepted = f"those of the classifier, {quoted(labels)}"
+                accepted = f"labels of the classifier, {quoted(labels)}"
                 raise DataError(f"{table}: labels {quoted(found - set(labels))}; {accepted}")
         truth = np.array([[label in of_picture for label in labels] for of_picture in tags], bool)
         rule = self.rule

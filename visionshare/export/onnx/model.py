@@ -145,7 +145,7 @@ def _classes(classifier: CompactClassifier) -> np.ndarray:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise InputError("classes", ascii(text), "texts that UTF-8 holds") from None
+            raise InputError("classes", ascii(text), "texts that UTF-8 can encode") from None
     return classes.astype(object)
 
 
@@ -154,7 +154,7 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     with np.errstate(over="ignore"):
         temperature = np.float32(classifier.temperature)
     if not 0 < temperature < np.inf:
-        raise InputError("temperature", classifier.temperature, "a number that a float32 holds")
+        raise InputError("temperature", classifier.temperature, "a number in the range of float32")
     features = graph.add(classifier.family)
     weights = graph.constant(classifier.weights)
     intercept = graph.constant(classifier.intercept)

@@ -88,7 +88,7 @@ TARGETS = {
         ),
         Target(
             "wasm", "WebAssembly, of browsers and servers", "wasm32-freestanding", "generic",
-            "wasm", None, "instructions are those of WebAssembly, not of a processor",
+            "wasm", None, "instructions of WebAssembly, not of a processor",
         ),
     )
 }  # fmt: skip

@@ -156,7 +156,7 @@ class ProductColumns(Columns):
         """Raise an InputError if there is no room for what may enter in so many rounds."""
         if rounds * entering > self.entries:
             given = f"{rounds} of {entering} candidates" if entering > 1 else rounds
-            accepted = f"at most {self.entries // entering}: {self.entries} entries have room"
+            accepted = f"at most {self.entries // entering}: memory holds {self.entries} entries"
             raise InputError("rounds", given, accepted)
 
     @property

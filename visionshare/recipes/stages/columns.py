@@ -53,7 +53,7 @@ def check_partitions(recipe: Recipe, learner: Any) -> None:
     """Check that a learner and its search take columns in partitions, before any work."""
     if not getattr(learner, "takes_partitions", False):
         said = f"learner.kind: {recipe.learner.kind!r} takes no columns in partitions"
-        raise RecipeError(f"{said}, such as those of a cluster; {_taking()} do")
+        raise RecipeError(f"{said}, as a cluster has; {_taking()} do")
     search = recipe.learner.search_name
     if search not in _IN_PARTITIONS:
         accepted = " or ".join(map(repr, _IN_PARTITIONS))

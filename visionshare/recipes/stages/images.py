@@ -113,7 +113,9 @@ def load_split(
         )
     for name in ("test_fraction", "skip_broken", "groups", "target", "labels"):
         if getattr(data, name):
-            raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
+            raise RecipeError(
+                f"data.{name}: {data.source!r} has training and test images of its own"
+            )
     cut = None if data.cut is None else data.cut.build()
     fonts = None if data.fonts is None else data.fonts.build()
     options = (data_dir, size, mode, steps, cut, fonts)

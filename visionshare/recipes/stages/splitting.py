@@ -40,7 +40,7 @@ def split_again(split: SplitImages, recipe: Recipe) -> SplitImages:
     both = together(split.training, split.test)
     known = _known(Path(recipe.start))
     if known is None:
-        note = "there is no test error: which pictures the classifier knows is not known"
+        note = "no test error: it is not known which pictures the classifier learned from"
         none = both.subset(slice(0, 0))
         return replace(split, training=both, test=none, test_origin=NONE, notes=(note,))
     # 1) what was seen before stays where it was

@@ -39,7 +39,7 @@ def split_files(source: str) -> tuple[list[str], list[str]]:
     if not any(parts.values()):
         raise DataError(f"no files match {source!r}")
     if not parts[False]:
-        raise DataError(f"{source}: no files that train")
+        raise DataError(f"{source}: no training files")
     return parts[False], parts[True]
 
 
@@ -96,7 +96,7 @@ def survey_storage(data: Any, steps: Preprocessing, mapper: Mapper, jobs: int = 
     tested = surveyed(test)
     unknown = sorted(set(tested.classes) - set(stored.classes))
     if unknown:
-        raise DataError(f"{test[0]}: the class {unknown[0]!r} does not train")
+        raise DataError(f"{test[0]}: the class {unknown[0]!r} has no training pictures")
     _check_room("test pictures", tested)
     numbers = np.array([stored.classes.index(name) for name in tested.classes])
     labels = numbers[tested.labels]
@@ -115,7 +115,7 @@ def check_stored(recipe: Any) -> None:
             raise RecipeError(f"data.{name}: {needs}")
     if data.held_out or data.test_fraction:
         name = "held_out" if data.held_out else "test_fraction"
-        accepted = 'whole files test, those with the word "test" in their names'
+        accepted = 'whole files are the test set, those with the word "test" in their names'
         raise RecipeError(f"data.{name}: {needs}; {accepted}")
     for name in ("early_exit", "unknown"):
         if getattr(recipe, name) is not None:

@@ -118,19 +118,34 @@ def test_slanted_letters_stay_apart():
     assert len(characters_of(line)) == 3
 
 
+@pytest.mark.parametrize("bar", [(12, 10, 30, 40), (9, 14, 31, 36)])
+def test_the_rings_and_the_bar_of_a_percent_sign_are_one(bar):
+    """Rings may be as low as a mark, and the bar may begin first."""
+    rings = [_piece(10, 10, 20, 22), _piece(23, 28, 33, 40)]
+    beside = [_piece(-30, 10, -14, 40), _piece(-12, 10, 4, 40)]
+    line = sorted([*beside, *rings, _piece(*bar)], key=lambda p: p.box.left)
+    assert [c.box for c in characters_of(line)][2:] == [around([p.box for p in line[2:]])]
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.floats(0, 2), max_size=12))
 def test_the_width_of_a_space_has_the_largest_variance_between(gaps):
-    """Otsu by brute force, over all cuts of the sorted gaps."""
+    """Otsu times the root of the step, by brute force, over all cuts of the sorted gaps."""
     values = sorted(min(g, 1.5) for g in gaps)
     best, expected = 0.0, 0.5
     for cut in range(1, len(values)):
         low, high = values[:cut], values[cut:]
         apart = np.mean(high) - np.mean(low)
         middle = (low[-1] + high[0]) / 2
-        if apart >= 0.25 and 0.2 <= middle <= 1.2 and len(low) * len(high) * apart**2 > best:
-            best, expected = len(low) * len(high) * apart**2, middle
+        value = len(low) * len(high) * apart**2 * (high[0] - low[-1]) ** 0.5
+        if apart >= 0.25 and 0.2 <= middle <= 1.2 and value > best:
+            best, expected = value, middle
     assert space_width(np.array(gaps)) == pytest.approx(expected)
+
+
+def test_a_space_among_many_letters_is_wider_than_the_gaps_beside_a_one():
+    gaps = np.array([0.12, 0.2, 0.2, 0.22, 0.22, 0.22, 0.25, 0.31, 0.33, 0.34, 0.56])
+    assert 0.34 < space_width(gaps) < 0.56
 
 
 def test_words_are_between_spaces():
@@ -143,6 +158,8 @@ def test_a_one_is_as_wide_as_a_digit():
     gaps = gaps_between(boxes, "414", 20.0)
     assert (gaps < 0.3).all()
     assert gaps_between(boxes, "4I4", 20.0).tolist() == [0.3, 0.3]
+    # Beside a letter it begins a word more often.
+    assert gaps_between(boxes, "L14", 20.0)[0] == 0.3
 
 
 def test_overlapping_boxes_have_negative_gaps_from_the_widest_so_far():

@@ -134,7 +134,7 @@ def characters_and_marks(line: list[Piece]) -> tuple[list[Piece], list[Mark]]:
     # slanted ones do, stay apart.
     height = _line_height(line)
     groups: list[list[Piece]] = []
-    for piece in line:
+    for piece in _with_percents(line, height):
         for group in reversed(groups[-3:]):
             if _belongs(enclosing_box([p.box for p in group]), piece.box, height):
                 group.append(piece)
@@ -152,23 +152,29 @@ def characters_and_marks(line: list[Piece]) -> tuple[list[Piece], list[Mark]]:
             marks.append(Mark(whole.box, len(group)))
         else:
             characters.append(whole)
-    return _with_percents(characters, height), marks
+    return characters, marks
 
 
-def _with_percents(characters: list[Piece], height: float) -> list[Piece]:
-    """Return characters with the three pieces of a percent sign as one."""
+def _with_percents(line: list[Piece], height: float) -> list[Piece]:
+    """Return a line's pieces with the three of a percent sign as one."""
     found: list[Piece] = []
-    for piece in characters:
+    for piece in line:
         found.append(piece)
-        if len(found) < 3:
-            continue
-        first, bar, last = (p.box for p in found[-3:])
-        small = max(first.height, last.height) <= 0.7 * height
-        apart = max(bar.left - first.right, last.left - bar.right) <= 0.08 * height
-        steps_down = first.top + 0.25 * height < last.top and first.bottom < last.bottom
-        if small and apart and steps_down and bar.height >= 0.85 * height:
+        if len(found) >= 3 and _is_percent([p.box for p in found[-3:]], height):
             found[-3:] = [joined(found[-3:])]
     return found
+
+
+def _is_percent(boxes: list[Box], height: float) -> bool:
+    """Return whether three boxes are a bar with a ring above and a ring below, to its right."""
+    *rings, bar = sorted(boxes, key=lambda b: b.height)
+    first, last = sorted(rings, key=lambda b: b.left)
+    # A comma is lower, or narrower than it is high.
+    round_ = all(0.25 * height <= b.height <= min(0.7 * height, 2 * b.width) for b in rings)
+    apart = max(bar.left - first.right, last.left - bar.right) <= 0.08 * height
+    steps_down = first.top + 0.25 * height < last.top and first.bottom < last.bottom
+    is_high = bar.height >= 0.6 * height and last.bottom - first.top >= 0.85 * height
+    return round_ and apart and steps_down and is_high
 
 
 def _line_height(line: list[Piece]) -> float:

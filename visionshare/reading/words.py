@@ -14,7 +14,7 @@ _MIN = 0.2
 _MAX = 1.2
 # Of the means of spaces and of gaps between letters.
 _MIN_DIFFERENCE = 0.25
-# A 1 is widened on either side by this fraction of what it is narrower than other digits.
+# A 1 is widened, not towards letters, by this fraction of what it is narrower than other digits.
 _WIDENING_OF_ONE = 0.35
 
 
@@ -29,8 +29,9 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
     if ones.any():
         usual = np.median(widths[digits]) if digits.any() else 0.6 * height
         more = np.maximum(usual - widths, 0.0) * _WIDENING_OF_ONE * ones
-        lefts = lefts - more
-        rights = rights + more
+        letters = np.array([text.isalpha() for text in texts])
+        lefts[1:] -= more[1:] * ~letters[:-1]
+        rights[:-1] += more[:-1] * ~letters[1:]
     gaps: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
     return gaps
 
@@ -38,7 +39,8 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
 def space_width(gaps: np.ndarray) -> float:
     """Return the width from which on a gap is a space, in heights of a character."""
     # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
-    # far enough apart; the usual 0.5 otherwise.
+    # far enough apart; the usual 0.5 otherwise. Where spaces are few, that is among the gaps of
+    # letters: the step at the threshold counts too.
     values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
     n_low = np.arange(1, len(values))
     n_high = len(values) - n_low
@@ -48,7 +50,7 @@ def space_width(gaps: np.ndarray) -> float:
     allowed = (middles >= _MIN) & (middles <= _MAX) & (apart >= _MIN_DIFFERENCE)
     if not allowed.any():
         return _USUAL
-    between = np.where(allowed, n_low * n_high * apart**2, -1.0)
+    between = np.where(allowed, n_low * n_high * apart**2 * np.sqrt(np.diff(values)), -1.0)
     return float(middles[np.argmax(between)])
 
 

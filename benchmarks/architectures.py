@@ -14,6 +14,7 @@ from benchmarks.layers import (
     macs,
     maximum,
     mean,
+    residual,
 )
 
 __all__ = ["KINDS", "LENET_5", "Kind", "Layers", "Width", "lenet", "width_within"]
@@ -88,21 +89,41 @@ def separable(width: Width, shape: Shape, classes: int) -> Layers:
     return (*layers, mean(), dense(classes))
 
 
+def resnet8(width: Width, shape: Shape, classes: int) -> Layers:
+    """Return ResNet8 of MLPerf Tiny, or one with other numbers of maps.
+
+    References
+    ----------
+    C. Banbury et al., "MLPerf Tiny benchmark", NeurIPS 2021, datasets and benchmarks.
+    """
+    maps, more = width.times(32, 64)
+    return (
+        convolution(width.first, 3, 1, normalized=True),
+        residual(width.first),
+        residual(maps, 2),
+        residual(more, 2),
+        mean(),
+        dense(classes),
+    )
+
+
 Make = Callable[[Width, Shape, int], Layers]
 
 
 class Kind(NamedTuple):
-    """What makes its networks, how it is called, and its first maps at width 1."""
+    """What makes its networks, how it is called, its first maps at width 1, whether others are."""
 
     make: Make
     name: str
     first: int
+    of_any_width: bool = True
 
 
 KINDS: dict[str, Kind] = {
     "lenet": Kind(lenet, "LeNet-5", 6),
     "normalized": Kind(normalized, "batch-normalized CNN", 1),
     "separable": Kind(separable, "separable CNN", 1),
+    "resnet8": Kind(resnet8, "ResNet8", 16, of_any_width=False),
 }
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "Layer",
     "Normalization",
     "Shape",
+    "branches",
     "convolution",
     "dense",
     "depthwise",
@@ -24,6 +25,7 @@ __all__ = [
     "maximum",
     "mean",
     "n_weights",
+    "residual",
     "shapes",
     "weight_shape",
 ]
@@ -75,6 +77,25 @@ def dense(out: int, rectified: bool = False) -> Layer:
     return Layer("dense", out, rectified=rectified)
 
 
+def residual(out: int, stride: int = 1) -> Layer:
+    """Return two normalized 3×3 convolutions, added to their input, followed by max(0, ·)."""
+    return Layer("residual", out, 3, stride, 1, rectified=True)
+
+
+def branches(layer: Layer, shape: Shape) -> tuple[tuple[Layer, ...], ...]:
+    """Return the layers of both summands of a residual sum; of other layers nothing.
+
+    The input passes a 1×1 convolution where the sum has another shape.
+    """
+    if layer.kind != "residual":
+        return ()
+    first = convolution(layer.out, 3, 1, layer.stride, normalized=True)
+    second = convolution(layer.out, 3, 1, normalized=True)._replace(rectified=False)
+    around = convolution(layer.out, 1, 0, layer.stride)._replace(rectified=False)
+    stays = shape_after(layer, shape) == shape
+    return (first, second), () if stays else (around,)
+
+
 def shape_after(layer: Layer, shape: Shape) -> Shape:
     """Return the shape that a layer makes of a shape."""
     channels, *sides = shape
@@ -113,6 +134,7 @@ def macs(layers: Sequence[Layer], shape: Shape) -> int:
     """
     count, found = 0, shapes(layers, shape)
     for layer, before, (_, rows, columns) in zip(layers, found, found[1:], strict=False):
+        count += sum(macs(part, before) for part in branches(layer, before))
         if weights := weight_shape(layer, before):
             count += rows * columns * math.prod(weights)
     return count
@@ -120,9 +142,10 @@ def macs(layers: Sequence[Layer], shape: Shape) -> int:
 
 def n_weights(layers: Sequence[Layer], shape: Shape) -> int:
     """Return how many weights and biases there are after normalizations are folded."""
-    pairs = zip(layers, shapes(layers, shape), strict=False)
+    pairs = list(zip(layers, shapes(layers, shape), strict=False))
     found = [weight_shape(layer, before) for layer, before in pairs]
-    return sum(math.prod(weights) + weights[0] for weights in found if weights)
+    inside = [n_weights(p, before) for layer, before in pairs for p in branches(layer, before)]
+    return sum(inside) + sum(math.prod(weights) + weights[0] for weights in found if weights)
 
 
 class Normalization(NamedTuple):

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.layers import Layer, Shape, shapes, weight_shape
+from benchmarks.layers import Layer, Shape, branches, shapes, weight_shape
 
-__all__ = ["network_session", "onnx_network", "random_weights"]
+__all__ = ["BRANCHES", "network_session", "onnx_network", "random_weights"]
+
+# Names of the summands of a residual sum.
+BRANCHES = ("branch", "around")
 
 Weights = Mapping[str, np.ndarray]
 
@@ -18,6 +21,9 @@ def random_weights(layers: Sequence[Layer], shape: Shape) -> dict[str, np.ndarra
     """Return weights to time a network by: its cost does not depend on them."""
     rng, weights = np.random.default_rng(0), {}
     for i, (layer, before) in enumerate(zip(layers, shapes(layers, shape), strict=False)):
+        for name, part in zip(BRANCHES, branches(layer, before), strict=False):
+            inside = random_weights(part, before)
+            weights |= {f"{i}.{name}.{key}": values for key, values in inside.items()}
         if of_layer := weight_shape(layer, before):
             weights[f"{i}.weight"] = rng.normal(0, 0.1, of_layer).astype(np.float32)
             weights[f"{i}.bias"] = rng.normal(0, 0.1, of_layer[0]).astype(np.float32)
@@ -47,26 +53,35 @@ def onnx_network(layers: Sequence[Layer], shape: Shape, weights: Weights) -> byt
 
     nodes: list[Any] = []
 
-    def add(operator: str, target: str, *inputs: str, **settings: Any) -> None:
-        last = nodes[-1].output[0] if nodes else "image"
-        nodes.append(helper.make_node(operator, [last, *inputs], [target], **settings))
+    def add(operator: str, target: str, *inputs: str, **settings: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [target], **settings))
+        return target
 
-    found = shapes(layers, shape)
-    for i, (layer, before) in enumerate(zip(layers, found, strict=False)):
-        inputs = [f"{i}.weight", f"{i}.bias"] if weight_shape(layer, before) else []
-        operator, settings = _operator(layer, before)
-        if layer.kind == "dense":
-            add("Flatten", f"{i}.flat")
-        add(operator, f"{i}.out", *inputs, **settings)
-        if layer.rectified:
-            add("Relu", f"{i}.relu")
+    def add_all(layers: Sequence[Layer], shape: Shape, last: str, prefix: str) -> str:
+        for i, (layer, before) in enumerate(zip(layers, shapes(layers, shape), strict=False)):
+            name = f"{prefix}{i}"
+            inputs = [f"{name}.weight", f"{name}.bias"] if weight_shape(layer, before) else []
+            if layer.kind == "dense":
+                last = add("Flatten", f"{name}.flat", last)
+            if parts := branches(layer, before):
+                pairs = zip(parts, BRANCHES, strict=True)
+                sums = [add_all(part, before, last, f"{name}.{word}.") for part, word in pairs]
+                last = add("Add", f"{name}.out", *sums)
+            else:
+                operator, settings = _operator(layer, before)
+                last = add(operator, f"{name}.out", last, *inputs, **settings)
+            if layer.rectified:
+                last = add("Relu", f"{name}.relu", last)
+        return last
+
+    last = add_all(layers, shape, "image", "")
     tensors = [
         numpy_helper.from_array(np.asarray(values, np.float32), name)
         for name, values in weights.items()
     ]
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", *shape])
-    last = nodes[-1].output[0]
-    scores = helper.make_tensor_value_info(last, TensorProto.FLOAT, ["n", found[-1][0]])
+    n_classes = shapes(layers, shape)[-1][0]
+    scores = helper.make_tensor_value_info(last, TensorProto.FLOAT, ["n", n_classes])
     graph = helper.make_graph(nodes, "network", [image], [scores], tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
     model.ir_version = 9

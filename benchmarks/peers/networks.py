@@ -14,9 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.architectures import KINDS, LENET_5, Layers, width_within
-from benchmarks.layers import Normalization, Shape, fold, macs, n_weights, shapes, weight_shape
-from benchmarks.onnx_networks import network_session, onnx_network, random_weights
+from benchmarks.architectures import KINDS, Layers, Width, width_within
+from benchmarks.layers import (
+    Normalization,
+    Shape,
+    branches,
+    fold,
+    macs,
+    n_weights,
+    shapes,
+    weight_shape,
+)
+from benchmarks.onnx_networks import BRANCHES, network_session, onnx_network, random_weights
 from benchmarks.peers.peer import Choice, Effort, Trained, two_parts
 from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
@@ -47,7 +56,7 @@ BATCH, CHUNK, WARMING, DECAY, LEAST_SIDE = 128, 4096, 0.2, 0.01, 28
 class Network(NamedTuple):
     """A network to train: a name of KINDS, what it may cost, and whether images are deformed.
 
-    Without a budget it has the width of LeNet-5.
+    Without a budget it has the width that was published.
     """
 
     kind: str
@@ -57,7 +66,9 @@ class Network(NamedTuple):
     def layers(self, shape: Shape, classes: int) -> Layers:
         """Return its layers for images of a shape."""
         kind = KINDS[self.kind]
-        width = LENET_5 if self.budget is None else width_within(kind, self.budget, shape, classes)
+        width = Width(kind.first, 1.0)
+        if self.budget is not None:
+            width = width_within(kind, self.budget, shape, classes)
         return kind.make(width, shape, classes)
 
 
@@ -157,6 +168,8 @@ def torch_network(layers: Layers, shape: Shape) -> Any:
             parts[f"{i}"] = nn.MaxPool2d(layer.side, layer.stride)
         elif layer.kind == "mean":
             parts[f"{i}"] = nn.AdaptiveAvgPool2d(1)
+        elif layer.kind == "residual":
+            parts[f"{i}"] = _sum([torch_network(part, before) for part in branches(layer, before)])
         else:
             groups = before[0] if layer.kind == "depthwise" else 1
             parts[f"{i}"] = nn.Conv2d(
@@ -171,12 +184,28 @@ def torch_network(layers: Layers, shape: Shape) -> Any:
     return nn.Sequential(OrderedDict(parts)).to(memory_format=channels_last)
 
 
+def _sum(parts: list[Any]) -> Any:
+    """Return the sum of networks that see the same input."""
+    from torch import nn
+
+    class Sum(nn.ModuleDict):
+        def forward(self, values: Any) -> Any:
+            return sum(part(values) for part in self.values())
+
+    return Sum(zip(BRANCHES, parts, strict=True))
+
+
 def folded_weights(network: Any) -> dict[str, np.ndarray]:
     """Return the weights as :func:`benchmarks.onnx_networks.onnx_network` wants them."""
     modules: dict[str, Any] = dict(network.named_children())
     weights: dict[str, np.ndarray] = {}
     for name, module in modules.items():
-        if not name.isdigit() or not hasattr(module, "weight"):
+        if not name.isdigit():
+            continue
+        for branch, part in module.named_children():
+            inside = folded_weights(part)
+            weights |= {f"{name}.{branch}.{key}": values for key, values in inside.items()}
+        if not hasattr(module, "weight"):
             continue
         values = {key: value.detach().numpy() for key, value in module.named_parameters()}
         if f"{name}_normalization" in modules:

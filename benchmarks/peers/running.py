@@ -101,7 +101,8 @@ class Peer(NamedTuple):
 def _networks() -> dict[str, Peer]:
     """Return the deformed networks: each kind within each budget."""
     found = {}
-    for (key, kind), budget in itertools.product(KINDS.items(), BUDGETS):
+    kinds = [(key, kind) for key, kind in KINDS.items() if kind.of_any_width]
+    for (key, kind), budget in itertools.product(kinds, BUDGETS):
         network = Network(key, 1e6 * budget, True)
         name, group = f"{kind.name}, {budget:g} M, deformed", f"{kind.name}, deformed"
         found[f"{key}-{budget:g}"] = Peer(name, "networks", NETWORKS, (network,), group=group)
@@ -126,6 +127,7 @@ def _logic_gates() -> dict[str, Peer]:
 PEERS = {
     **_networks(),
     "lenet": Peer("LeNet-5", "networks", NETWORKS, (Network("lenet", None, False),)),
+    "resnet8": Peer("ResNet8, deformed", "networks", NETWORKS, (Network("resnet8", None, True),)),
     "gradients": Peer("HOG, Gaussian SVM", "oriented_gradients", seeded=False),
     "svm": Peer("Gaussian SVM", "svm", seeded=False),
     "trees": Peer("LightGBM", "boosted_trees", ("lightgbm",)),

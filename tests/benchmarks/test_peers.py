@@ -114,6 +114,15 @@ def test_what_is_done_is_not_done_again(file, tmp_path):
     assert {k: v["runs"] for k, v in before.items()} == {k: v["runs"] for k, v in after.items()}
     with pytest.raises(SystemExit, match="json: got"):
         running.main(_command(tmp_path, "--tuning", "7"), peers)
+    # Another file of the same name is evaluated, but where times alone are wanted.
+    other = CompactClassifier.load(file)
+    CompactClassifier(other.family, -other.weights, other.intercept, other.classes_).save(file)
+    for options in (["--times-only"], []):
+        running.main(_command(tmp_path, "--peers", "svm", "--ours", str(file), *options), peers)
+        last = json.loads((tmp_path / "digits.json").read_text())["results"]
+        name = "visionshare, linear, Python"
+        assert (last[name]["runs"] == before[name]["runs"]) == bool(options)
+        assert "times" in last[name]
 
 
 @pytest.mark.parametrize("alone", [True, False])

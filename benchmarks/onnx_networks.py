@@ -19,7 +19,8 @@ Weights = Mapping[str, np.ndarray]
 
 def random_weights(layers: Sequence[Layer], shape: Shape) -> dict[str, np.ndarray]:
     """Return weights to time a network by: its cost does not depend on them."""
-    rng, weights = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    weights: dict[str, np.ndarray] = {}
     for i, (layer, before) in enumerate(zip(layers, shapes(layers, shape), strict=False)):
         for name, part in zip(BRANCHES, branches(layer, before), strict=False):
             inside = random_weights(part, before)

@@ -164,7 +164,7 @@ class Work:
         """Evaluate one of ours, if its file was not evaluated before, or its times alone count."""
         name, digest = f"{OURS}, {name_of(file)}, {way}", file_digest(file)
         done = self.record.has(name, seed_of(file), digest)
-        done = done or times_only and name in [entry.name for entry in self.record.entries()]
+        done = done or (times_only and name in [entry.name for entry in self.record.entries()])
         if done and name in self.predictors:
             return
         try:

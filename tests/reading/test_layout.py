@@ -179,6 +179,18 @@ def test_two_columns_below_a_title():
     assert blocks_of_lines(boxes) == [[[2]], [[4], [1], [5]], [[0], [3]]]
 
 
+def test_numbers_beside_lines_are_no_column():
+    names = [_line(0, 0, 100), _line(0, 40, 120), _line(0, 80, 60)]
+    amounts = [_line(300, 0, 350), _line(310, 42, 350), _line(300, 80, 350)]
+    is_number = [False] * 3 + [True] * 3
+    rows = [[0, 3], [1, 4], [2, 5]]
+    assert [row for block in blocks_of_lines(names + amounts, is_number) for row in block] == rows
+    assert len(blocks_of_lines(names + amounts)) == 2
+    # One amount more than there are lines.
+    apart = [*names, *amounts, _line(300, 120, 350)]
+    assert len(blocks_of_lines(apart, [*is_number, True])) == 2
+
+
 def test_one_line_in_parts_is_one_line():
     assert blocks_of_lines([_line(300, 2, 400), _line(0, 0, 200)]) == [[[1, 0]]]
 

@@ -76,6 +76,16 @@ def test_a_shaded_noisy_scan(reader, font):
     assert read_page(reader, image).text == TEXT
 
 
+def test_the_amounts_of_a_receipt_stay_on_their_lines(reader, font):
+    names = render_page(["BREAD", "MILK", "TOTAL"], font, 18, margin=0.1)
+    amounts = render_page(["1.99", "20.85", "22.84"], font, 18, margin=0.1)
+    height = max(len(names), len(amounts))
+    page = np.full((height, names.shape[1] + amounts.shape[1] + 200), 255, np.uint8)
+    page[: len(names), : names.shape[1]] = names
+    page[: len(amounts), -amounts.shape[1] :] = amounts
+    assert read_page(reader, page).text.split("\n") == ["BREAD 1.99", "MILK 20.85", "TOTAL 22.84"]
+
+
 def test_columns_are_read_one_after_the_other(reader, font):
     title = render_page(["TWO COLUMNS AND A TITLE"], font, 20, margin=0.1)
     left = render_page(["FAR LEFT", "STANDS", "THE FACT"], font, 12, margin=0.1)

@@ -140,22 +140,29 @@ class LineReader:
     def _read(self, pieces: list[Piece], rules: list[Box]) -> tuple[Block, ...]:
         lines = [characters_and_marks(line) for line in find_lines(pieces)]
         lines = [line for line in lines if line[0]]
-        order = blocks_of_lines([enclosing_box([c.box for c in line[0]]) for line in lines])
-        rows = [[lines[i] for i in row] for block in order for row in block]
         # One call for the whole page; only what is cut or joined is classified again.
-        parts = [[c for line in row for c in line[0]] for row in rows]
-        probabilities = self.probabilities([c for part in parts for c in part])
-        starts = np.cumsum([0, *map(len, parts)])
+        known = self.probabilities([c for line in lines for c in line[0]])
+        ends = np.cumsum([len(line[0]) for line in lines], dtype=np.int64)
+        parts = np.split(known, ends[:-1])
+        is_number = [self._is_number(part) for part in parts[: len(lines)]]
+        boxes = [enclosing_box([c.box for c in line[0]]) for line in lines]
+        order = blocks_of_lines(boxes, is_number)
         read = []
-        for row, part, (a, b) in zip(rows, parts, pairwise(starts), strict=True):
-            line = self._resegmented(_ReadLine(part, probabilities[a:b]))
-            read.append(self._marked(line, [mark for one in row for mark in one[1]]))
+        for row in [row for block in order for row in block]:
+            pieces = [c for i in row for c in lines[i][0]]
+            line = self._resegmented(_ReadLine(pieces, np.concatenate([parts[i] for i in row])))
+            read.append(self._marked(line, [mark for i in row for mark in lines[i][1]]))
         gaps = [self._gaps(line, rules) for line in read]
         words = [split_words(*pair) for pair in zip(gaps, _space_widths(gaps), strict=True)]
         texts = iter([self._text(*pair) for pair in zip(read, words, strict=True)])
         blocks = [[next(texts) for _ in block] for block in order]
         kept = [tuple(line for line in block if line.words) for block in blocks]
         return tuple(Block(block) for block in kept if block)
+
+    def _is_number(self, probabilities: np.ndarray) -> bool:
+        """Return whether half of a line's characters or more are digits."""
+        labels = np.argmax(probabilities, axis=1).tolist()
+        return 2 * sum(self.texts[c].isdigit() for c in labels) >= len(labels)
 
     def _marked(self, line: _ReadLine, marks: list[Mark]) -> _MarkedLine:
         """Return a line with its punctuation, from left to right, without specks."""

@@ -5,6 +5,8 @@ Nagy, Seth, Hierarchical representation of optically scanned documents, ICPR 198
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from visionshare.reading.page import Box, enclosing_box
@@ -17,15 +19,17 @@ _PARAGRAPH = 1.8
 _GIVE = 0.2
 
 
-def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
+def blocks_of_lines(boxes: list[Box], is_number: Sequence[bool] = ()) -> list[list[list[int]]]:
     """Return the order in which parts of lines are read."""
     # A page is cut at a gap that is free from top to bottom, with two lines or more on either
     # side: columns. Where there is none, it is cut at its widest gap from left to right, and both
-    # parts are tried again. What cannot be cut is a line, or several whose boxes overlap.
+    # parts are tried again. What cannot be cut is a line, or several whose boxes overlap. Numbers
+    # beside lines, as on a receipt, are no column.
     blocks: list[list[list[int]]] = []
     stack = [np.arange(len(boxes))]
     sides = np.array(boxes).reshape(-1, 4)
     heights = sides[:, 3] - sides[:, 1]
+    numbers_of = np.array(is_number or [False] * len(boxes), bool)
     last: Box | None = None
     fresh = True
     while stack:
@@ -35,7 +39,7 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
             fresh = True
             continue
         height = float(np.median(heights[numbers]))
-        columns = _columns(sides[numbers], height)
+        columns = _columns(sides[numbers], height, numbers_of[numbers])
         if len(columns) > 1:
             for column in reversed(columns):
                 stack += [np.empty(0, np.int64), numbers[column]]
@@ -55,18 +59,30 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
     return blocks
 
 
-def _columns(sides: np.ndarray, height: float) -> list[np.ndarray]:
+def _columns(sides: np.ndarray, height: float, is_number: np.ndarray) -> list[np.ndarray]:
     """Return the indices of the boxes of each column, from left to right."""
     order = np.argsort(sides[:, 0], kind="stable")
     reach = np.maximum.accumulate(sides[order, 2])
     cuts = np.flatnonzero(sides[order[1:], 0] - reach[:-1] >= _GUTTER * height) + 1
-    parts = np.split(order, cuts)
+    parts: list[np.ndarray] = []
+    for part in np.split(order, cuts):
+        if parts and is_number[part].all() and _are_beside(sides[part], sides[parts[-1]]):
+            parts[-1] = np.append(parts[-1], part)
+        else:
+            parts.append(part)
     if len(parts) < 2 or min(len(part) for part in parts) < 2:
         return [np.arange(len(sides))]
     # Columns stand beside each other: a heading at the right of nothing is no column.
     tops = max(int(sides[part, 1].min()) for part in parts)
     bottoms = min(int(sides[part, 3].max()) for part in parts)
     return [np.sort(part) for part in parts] if tops < bottoms else [np.arange(len(sides))]
+
+
+def _are_beside(sides: np.ndarray, others: np.ndarray) -> bool:
+    """Return whether each box shares half of its height or more with another."""
+    tops = np.maximum(sides[:, None, 1], others[:, 1])
+    shared = np.minimum(sides[:, None, 3], others[:, 3]) - tops
+    return bool((2 * shared.max(axis=1) >= sides[:, 3] - sides[:, 1]).all())
 
 
 def _halves(sides: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -397,7 +397,7 @@ def _new_store(job: _Job, parts: Sequence[Part]) -> StoreColumns:
     broken = [path for part in parts for path in part.broken]
     m = sum(part.count for part in parts)
     if m == 0:
-        raise DataError(f"no image can be read of {len(broken)}; the first is {broken[0]}")
+        raise DataError(f"none of {len(broken)} images can be read; the first is {broken[0]}")
     write_contents(job.folder, job.paths, broken, [d for part in parts for d in part.contents])
     blocks = [part.sha256 for part in parts if part.count]
     identity = joined_fingerprint((m, *job.source.family.image_shape_), blocks)

@@ -15,7 +15,7 @@ from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
 from visionshare.image_classifier.proposals import Data, Dense
 from visionshare.image_classifier.recipe_search import (
     CHOSEN,
-    Network,
+    OfferedNetwork,
     kept_recipe,
     search_recipe,
 )
@@ -130,7 +130,7 @@ def folder(tmp_path):
 def test_a_recipe_says_the_size_that_it_saw(tmp_path, folder, network_file):
     base = recipe_for_pictures(str(folder), PictureOptions(size=(9, 9), color=True)).recipe
     out = tmp_path / "out"
-    network = Network(str(network_file), FREE)
+    network = OfferedNetwork(str(network_file), FREE)
     found = search_recipe(base, out, Budget(20_000), QUICK, network=network)
     assert (found.recipe.data.height, found.recipe.learner.kind) == (24, "dense")
     again = load_recipe(out / CHOSEN)
@@ -150,7 +150,7 @@ def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, fol
             raise _Stopped
 
     base = recipe_for_pictures(str(folder), PictureOptions(size=(9, 9), color=True)).recipe
-    network = Network(str(network_file), FREE)
+    network = OfferedNetwork(str(network_file), FREE)
     whole = search_recipe(base, tmp_path / "whole", Budget(20_000), QUICK, network=network)
     out = tmp_path / "out"
     stopping = SearchSettings(features="pixels", tried=stop)

@@ -12,7 +12,7 @@ from visionshare.datasets.ink import Ink
 from visionshare.errors import DataError
 from visionshare.reading.components import Piece, find_pieces, joined, typical_height
 from visionshare.reading.lines import characters_of, find_lines
-from visionshare.reading.page import Box, around
+from visionshare.reading.page import Box, enclosing_box
 from visionshare.reading.reading_order import blocks_of_lines
 from visionshare.reading.skew import estimate_skew, rotated, turned_box
 from visionshare.reading.words import gaps_between, space_width, split_words
@@ -78,7 +78,7 @@ def test_dots_do_not_decide_the_height():
 def test_joined_pieces_keep_their_ink():
     one, other = _piece(10, 20, 14, 30), _piece(11, 10, 13, 13)
     both = joined([one, other])
-    assert both.box == around([one.box, other.box]) == Box(10, 10, 14, 30)
+    assert both.box == enclosing_box([one.box, other.box]) == Box(10, 10, 14, 30)
     assert both.mask.sum() == 40 + 6
     assert both.darkness[both.mask].min() == 255
     assert joined([one]) is one

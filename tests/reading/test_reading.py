@@ -16,7 +16,7 @@ from visionshare.reading import Page, read_page
 from visionshare.reading.components import find_pieces
 from visionshare.reading.line_reader import reader_preprocessing
 from visionshare.reading.lines import characters_of, find_lines
-from visionshare.reading.page import around
+from visionshare.reading.page import enclosing_box
 
 LINES = ["THE QUICK BROWN FOX", "JUMPED OVER 2345 LAZY DOGS", "68 79 42 PAGE 3"]
 TEXT = "\n".join(LINES)
@@ -250,4 +250,4 @@ def test_no_image_is_too_strange(reader, height, width, seed, kind):
         assert 0 <= c.box.top < c.box.bottom <= height
         assert 0 <= c.confidence <= 1
     for word in page.words:
-        assert word.box == around([c.box for c in word.characters])
+        assert word.box == enclosing_box([c.box for c in word.characters])

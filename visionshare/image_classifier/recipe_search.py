@@ -47,19 +47,12 @@ _ASKED = "Asked for: "
 
 
 class OfferedNetwork(NamedTuple):
-    """A pretrained network that the user lets a search try.
-
-    Attributes
-    ----------
-    given : {"auto", True, False} or path-like
-    budget : Budget
-        Without multiply-accumulates where the user says none.
-    any_size : bool
-        Whether pictures may have another size than the recipe says.
-    """
+    """A pretrained network that the user lets a search try."""
 
     given: Any
+    #: Multiply-accumulates are unlimited unless the user limits them.
     budget: Budget
+    #: Whether pictures may have another size than the recipe says.
     any_size: bool = True
 
 

@@ -94,46 +94,30 @@ class SearchSettings:
 
 @dataclass
 class StructureSearch:
-    """All that a search knows; its steps are functions that change it.
-
-    Attributes
-    ----------
-    settings : SearchSettings
-    data : Data
-        Of all training images.
-    budget : Budget
-        Where microseconds are limited, with the multiply-accumulates that they turned out to be.
-    trials, longer : Trials
-        On few of the learning images, and on all.
-    epochs : int
-        Of a trial.
-    members : int
-        Members that share the budget, for as long as trials are of one of them.
-    bits : Bits, optional
-        Of structures, where flash is limited.
-    done : list of Trial
-        In the order in which they were tried.
-    waiting : int
-        Proposals of the present stage that are not tried yet.
-    later : sequence of callables
-        The stages that follow.
-    best : Trial, optional
-    problem : InputError or MemoryLimitError, optional
-        Why the last trial that failed did.
-    """
+    """All that a search knows; its steps are functions that change it."""
 
     settings: SearchSettings
+    #: What is known of all training images.
     data: Data
+    #: Limits; measured multiply-accumulates stand for a limit of microseconds.
     budget: Budget
+    #: Trials on few of the learning images, and on all.
     trials: Trials
     longer: Trials
+    #: Epochs of a trial.
     epochs: int
+    #: Members that share the budget, for as long as trials are of one of them.
     members: int = 1
+    #: Bits of structures, where flash is limited.
     bits: Bits | None = None
+    #: Trials in their order.
     done: list[Trial] = field(default_factory=list)
+    #: Proposals of the present stage that are not tried yet.
     waiting: int = 0
+    #: Stages that follow.
     later: Sequence[Callable[[StructureSearch], Iterable[Proposal]]] = ()
     best: Trial | None = None
+    #: Why the last failed trial failed.
     problem: InputError | MemoryLimitError | None = None
 
     @staticmethod

@@ -40,9 +40,9 @@ def test_errors_near_that_of_the_commonest_class(errors, n, majority_error, near
 @pytest.mark.parametrize(
     ("given", "ways"),
     [
-        (["--time"], "a longer --time leaves"),
-        (["--budget", "--size"], "a larger --budget or a larger --size leaves"),
-        ([], "a larger --size leaves"),
+        (["--time"], "a longer --time allows"),
+        (["--budget", "--size"], "a larger --budget or a larger --size allows"),
+        ([], "a larger --size allows"),
     ],
 )
 def test_a_search_of_one_trial_is_told(given, ways, capsys):

@@ -124,7 +124,7 @@ def test_the_rings_and_the_bar_of_a_percent_sign_are_one(bar):
     rings = [_piece(10, 10, 20, 22), _piece(23, 28, 33, 40)]
     beside = [_piece(-30, 10, -14, 40), _piece(-12, 10, 4, 40)]
     line = sorted([*beside, *rings, _piece(*bar)], key=lambda p: p.box.left)
-    assert [c.box for c in characters_of(line)][2:] == [around([p.box for p in line[2:]])]
+    assert [c.box for c in characters_of(line)][2:] == [enclosing_box([p.box for p in line[2:]])]
 
 
 @settings(max_examples=80, deadline=None)

@@ -46,6 +46,8 @@ _COMPARED = 60
 _MOST_FOLDS = 8
 # Standard errors by which a network may be behind on few photographs.
 _EXPECTED = 1.0
+# Where one doubt is so many times another.
+_FAR = 1.5
 # Smaller pictures show too little of a thing.
 _LEAST_SIDE = 16
 
@@ -131,7 +133,35 @@ def try_pretrained(
         _logger.info("no time for the features of %d pictures of a pretrained network", n)
         return None
     # 3) all of them, alone and beside others
-    return _best_of(state, transfer, own, learning)
+    found = _best_of(state, transfer, own, learning)
+    # 4) of many pictures, own layers learn what features that stay as they are cannot
+    if found is None or not _stays_ahead(state, found, transfer, own, parts):
+        return None
+    return found
+
+
+def _stays_ahead(
+    state: SearchState, found: Trial, transfer: Transfer, own: ProposalLearner, parts: Parts
+) -> bool:
+    """Return whether a trial is expected to be ahead once both learn from all pictures."""
+    best, n = state.best, state.longer.n
+    assert best is not None
+    has_more = n >= state.settings.many * state.trials.n
+    # Where one is far behind the other, more pictures do not close the gap.
+    if not has_more or best.proposal.structure is None or best.doubt > _FAR * found.doubt:
+        return True
+    # 1) both learn from more pictures, own layers for as long as they will in the end
+    (longer,) = state.longer.run([best.proposal], state.data.epochs)
+    rival = _tried(state, transfer, transfer.trials(own, parts, state.trials.kept), found.proposal)
+    if rival is None or not isinstance(longer, Trial):
+        return rival is not None
+    for trial in (longer, rival):
+        state.note(trial)
+        state.tell()
+    # 2) doubts fall as a power of the number of pictures: what they will be of all of them
+    power = np.log(state.data.n / n) / np.log(n / state.trials.n)
+    own_doubt = longer.doubt * (longer.doubt / best.doubt) ** power
+    return bool(rival.doubt * (rival.doubt / found.doubt) ** power < own_doubt)
 
 
 def _fewer(parts: Parts, most: int, seed: int) -> Parts:

@@ -1,5 +1,7 @@
 """A pretrained network in a search: tried on larger pictures, taken where it is better."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,17 +13,18 @@ from visionshare.errors import InputError
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
 from visionshare.image_classifier.pictures import propose_intake
-from visionshare.image_classifier.pretrained import Seen, asked_for, transfer_of
-from visionshare.image_classifier.proposals import Data, Dense
+from visionshare.image_classifier.pretrained import Seen, _stays_ahead, asked_for, transfer_of
+from visionshare.image_classifier.proposals import Data, Dense, Proposal
 from visionshare.image_classifier.recipe_search import (
     CHOSEN,
     OfferedNetwork,
     kept_recipe,
     search_recipe,
 )
-from visionshare.image_classifier.state import SearchSettings
+from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.transfer import Transfer
-from visionshare.image_classifier.trials import ProposalLearner
+from visionshare.image_classifier.trials import ProposalLearner, Trial
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 
@@ -78,6 +81,50 @@ def test_budgets_rule_it_out(network_file, budget):
     noise = np.random.default_rng(1).integers(0, 256, (60, 9, 9), np.uint8)
     choice = _choice(network_file, noise, larger, labels, budget)
     assert not any(isinstance(t.proposal.features, Dense) for t in choice.trials)
+
+
+class _Trials:
+    """Trials that each have a doubt, whatever the proposal."""
+
+    def __init__(self, n, doubt):
+        self.n, self.doubt = n, doubt
+        self.kept = None
+        self.held_out = SimpleNamespace(images=None)
+        self.ran = 0
+
+    def run(self, proposals, epochs):
+        self.ran += 1
+        return iter([_trial(proposal, self.doubt) for proposal in proposals])
+
+
+def _trial(proposal, doubt):
+    classifier = SimpleNamespace(temperature=1.0)
+    return Trial(proposal, doubt, np.full(4, doubt), 1.0, classifier)
+
+
+@pytest.mark.parametrize(
+    ("own", "network", "n", "expected"),
+    [
+        # Of 5000 and of 20,000 pictures: own layers catch up before 80,000, not before 20,000.
+        ((0.16, 0.12), (0.13, 0.11), 80_000, False),
+        ((0.16, 0.12), (0.13, 0.11), 20_000, True),
+        ((0.16, 0.15), (0.13, 0.12), 80_000, True),
+        # Too far behind, and too few more pictures: neither is tried again.
+        ((0.30, 0.01), (0.13, 0.11), 80_000, True),
+    ],
+)
+def test_of_many_pictures_learning_curves_decide(own, network, n, expected):
+    structure = Structure((), 3, 8, 2)
+    longer = _Trials(20_000, own[1])
+    state = SearchState(
+        SearchSettings(), SimpleNamespace(n=n, epochs=9), FREE, _Trials(5000, 0), longer, 3
+    )
+    state.best = _trial(Proposal(structure), own[0])
+    found = _trial(Proposal(Dense("efficientnet-lite0")), network[0])
+    budget = SimpleNamespace(allows=lambda *_: True)
+    transfer = SimpleNamespace(budget=budget, trials=lambda *_: _Trials(20_000, network[1]))
+    assert _stays_ahead(state, found, transfer, None, None) is expected
+    assert longer.ran == (own[0] < 0.3)
 
 
 def test_what_users_say(network_file, tmp_path):

@@ -335,6 +335,9 @@ def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
     command = compiler.split()
     if shutil.which(command[0]) is None:
         pytest.skip(f"without {command[0]}")
+    probe = [*command, "-x", "c++", "-E", "-"]
+    if subprocess.run(probe, input=b"#include <string.h>", capture_output=True).returncode:
+        pytest.skip(f"{command[0]} has no C library")
     write_package(made("arduino"), tmp_path)
     (tmp_path / "Arduino.h").write_text(ARDUINO)
     flags = ["-std=gnu++11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", "-Isrc", "-x", "c++"]

@@ -21,7 +21,7 @@ from visionshare.image_classifier.recipe_search import (
     kept_recipe,
     search_recipe,
 )
-from visionshare.image_classifier.state import SearchSettings, SearchState
+from visionshare.image_classifier.state import SearchSettings, StructureSearch
 from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import ProposalLearner, Trial
@@ -116,7 +116,7 @@ def _trial(proposal, doubt):
 def test_of_many_pictures_learning_curves_decide(own, network, n, expected):
     structure = Structure((), 3, 8, 2)
     longer = _Trials(20_000, own[1])
-    state = SearchState(
+    state = StructureSearch(
         SearchSettings(), SimpleNamespace(n=n, epochs=9), FREE, _Trials(5000, 0), longer, 3
     )
     state.best = _trial(Proposal(structure), own[0])

@@ -141,7 +141,7 @@ def try_pretrained(
 
 
 def _stays_ahead(
-    state: SearchState, found: Trial, transfer: Transfer, own: ProposalLearner, parts: Parts
+    state: StructureSearch, found: Trial, transfer: Transfer, own: ProposalLearner, parts: Parts
 ) -> bool:
     """Return whether a trial is expected to be ahead once both learn from all pictures."""
     best, n = state.best, state.longer.n

@@ -14,6 +14,7 @@ _MIN = 0.2
 _MAX = 1.2
 # Of the means of spaces and of gaps between letters.
 _MIN_DIFFERENCE = 0.25
+_LARGER_STEP = 1.5
 # A 1 is widened, not towards letters, by this fraction of what it is narrower than other digits.
 _WIDENING_OF_ONE = 0.35
 
@@ -40,7 +41,7 @@ def space_width(gaps: np.ndarray) -> float:
     """Return the width from which on a gap is a space, in heights of a character."""
     # Otsu's threshold, the one with the largest variance between its two sides, if the sides are
     # far enough apart; the usual 0.5 otherwise. Where spaces are few, that is among the gaps of
-    # letters: the step at the threshold counts too.
+    # letters: a step that is clearly larger is taken instead.
     values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
     n_low = np.arange(1, len(values))
     n_high = len(values) - n_low
@@ -50,8 +51,11 @@ def space_width(gaps: np.ndarray) -> float:
     allowed = (middles >= _MIN) & (middles <= _MAX) & (apart >= _MIN_DIFFERENCE)
     if not allowed.any():
         return _USUAL
-    between = np.where(allowed, n_low * n_high * apart**2 * np.sqrt(np.diff(values)), -1.0)
-    return float(middles[np.argmax(between)])
+    between = np.where(allowed, n_low * n_high * apart**2, -1.0)
+    steps = np.diff(values)
+    cut = int(np.argmax(between))
+    other = int(np.argmax(between * np.sqrt(steps)))
+    return float(middles[other if steps[other] > _LARGER_STEP * steps[cut] else cut])
 
 
 def split_words(gaps: np.ndarray, width: float) -> list[slice]:

@@ -13,9 +13,9 @@ from visionshare.codegen.c_writer import aligned
 from visionshare.errors import ExportError
 from visionshare.export.targets.cycles import CYCLE_MODELS
 from visionshare.export.targets.device_sources import DeviceSources
+from visionshare.export.targets.encodings import events
 from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.table import Target
-from visionshare.export.targets.thumb import accesses
 
 _FLASH = 0x08000000
 _MEMORY = 0x20000000
@@ -30,8 +30,8 @@ UNTOUCHED = 0xA5
 _MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
-_INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE, _TAKEN, _NEXT, _ACCESSES = range(9)
-# Behind the counters: the values that the instruction at each half word of flash loads or stores.
+_INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE, _TAKEN, _NEXT, _FURTHER = range(9)
+# Behind the counters: the further cycles of the instruction at each half word of flash.
 _TABLE = 9
 # Registers of the three arguments, the first of them for the result too; of the stack, and of the
 # address to return to.
@@ -108,9 +108,9 @@ class EmulatedCore:
             # Hooks of memory change what Unicorn computes.
             for address, content in image.sections:
                 if address < _MEMORY:
-                    counts = accesses(content)
+                    further = self._cycle_model.further(events(content, target.machine))
                     start = _TABLE + (address - _FLASH) // 2
-                    self._counters[start : start + len(counts)] = counts
+                    self._counters[start : start + len(further)] = further
 
     def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
@@ -121,7 +121,7 @@ class EmulatedCore:
             core.reg_write(register, address)
         core.reg_write(self._back, self._return)
         core.reg_write(self._stack, self._top)
-        self._counters[[_INSTRUCTIONS, _TAKEN, _ACCESSES]] = 0
+        self._counters[[_INSTRUCTIONS, _TAKEN, _FURTHER]] = 0
         try:
             core.emu_start(self._entry, self._stop, timeout=_MICROSECONDS)
         except self._unicorn.UcError as error:
@@ -130,9 +130,9 @@ class EmulatedCore:
             raise ExportError("the emulated core did not return")
         scores = bytes(core.mem_read(self._scores, 4 * self._sources.n_classes))
         label = int(core.reg_read(self._arguments[0])) & 0xFFFFFFFF
-        instructions, accesses, taken = self._counters[[_INSTRUCTIONS, _ACCESSES, _TAKEN]].tolist()
+        instructions, further, taken = self._counters[[_INSTRUCTIONS, _FURTHER, _TAKEN]].tolist()
         model = self._cycle_model
-        cycles = None if model is None else model.cycles(instructions, accesses, taken)
+        cycles = None if model is None else model.cycles(instructions, further, taken)
         return CoreRun(label, np.frombuffer(scores, self._sources.score), instructions, cycles)
 
     @property
@@ -198,7 +198,7 @@ def _hooks() -> tuple[Any, Any]:
         if at != counters[_NEXT]:
             counters[_TAKEN] += 1
         counters[_NEXT] = at + size
-        counters[_ACCESSES] += counters[_TABLE + ((at - _FLASH) >> 1)]
+        counters[_FURTHER] += counters[_TABLE + ((at - _FLASH) >> 1)]
 
     @cfunc(kind)
     def watch(core, at, size, counters):  # type: ignore[no-untyped-def]

@@ -158,6 +158,22 @@ def test_large_frames_do_not_overflow():
     assert prepare(frame, "gray", (0, 0, 2048, 4096)).tolist() == [[255]]
 
 
+@pytest.mark.parametrize("kind", ["rgb565", "rgb565-swapped"])
+@pytest.mark.parametrize("size", [(60, 80), (240, 320), (480, 640)])
+def test_addresses_may_be_odd(kind, size):
+    """Cells of one pixel, of a few whose colors are summed together, and of many."""
+    model = _model(STEPS["mass"])
+    prepare = CompiledPreparation(model, _program(model))
+    frame = frame_of_noise(kind, *size, np.random.default_rng(3))
+    buffer = np.zeros(frame.size + 1, np.uint8)
+    buffer[1:] = frame.ravel()
+    odd = buffer[1:].reshape(frame.shape)
+    assert odd.ctypes.data % 2 != frame.ctypes.data % 2
+    expected = model.preprocessing.apply(gray_of_frame(frame, kind, CELLS), (13, 11))
+    for shown in (frame, odd):
+        assert_array_equal(prepare(shown, kind, (0, 0, *size)), expected)
+
+
 def test_parts_outside_of_a_frame_are_refused():
     model = _model(STEPS["all"])
     prepare = CompiledPreparation(model, _program(model))

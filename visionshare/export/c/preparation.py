@@ -27,7 +27,7 @@ CELLS = 9216
 #: Chance of the best class against the second one, below which an answer is unsure.
 LEAST_SURE = 0.95
 #: Bytes of the memory that a call writes to, at most: runs or sums, sizes, and cells.
-PREPARATION_BYTES = aligned(max(12 * MOST_COLUMNS, 8 * locating.MOST_RUNS + 2) + 11 + CELLS, 4)
+PREPARATION_BYTES = aligned(max(12 * MOST_COLUMNS, 8 * locating.MOST_RUNS + 2) + 13 + CELLS, 4)
 
 
 def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:

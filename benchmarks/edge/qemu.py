@@ -29,8 +29,32 @@ BOARDS = {
     "cortex-m0plus": Board("microbit", 0, 0x20000000, 0x20004000, 1.6, 6),
     "cortex-m4": Board("mps2-an386", 0, 0x20000000, 0x20010000, 2.5, 5),
     "cortex-m55": Board("mps3-an547", 0, 0x20000000, 0x20010000, 3.2, 5),
+    "rv32imc": Board("virt -bios none", 0x80000000, 0x80080000, 0x80100000, 100.0, 0),
     "Xtensa lx106": Board("sim -cpu lx106", 0x50000000, 0x3FFC0000, 0x3FFD0000, 4.0, 5),
 }
+# What no C library gives, and eight digits as a debugger is asked to print them.
+_MEMORY = """void *memset(void *to, int value, __SIZE_TYPE__ size)
+{
+    volatile char *bytes = to;
+    while (size-- > 0) *bytes++ = (char)value;
+    return to;
+}
+void *memcpy(void *to, const void *from, __SIZE_TYPE__ size)
+{
+    volatile char *bytes = to;
+    for (const char *next = from; size-- > 0; next++) *bytes++ = *next;
+    return to;
+}
+"""
+_SAY = """static void say(uint32_t value)
+{
+    static char digits[10];
+    int n;
+    for (n = 0; n < 8; n++, value <<= 4) digits[n] = "0123456789abcdef"[value >> 28];
+    digits[8] = ' ';
+    ask(4, digits);
+}
+"""
 # The stack, then SysTick counts down from 2 ** 24 - 1; what a debugger is asked ends QEMU.
 _ARM = """#include <stdint.h>
 #include "{name}.h"
@@ -39,33 +63,13 @@ extern void start(void);
 __attribute__((section(".vectors"), used)) static const uintptr_t vectors[2] = {{
     {stack:#x}u, (uintptr_t)start
 }};
-void *memset(void *to, int value, __SIZE_TYPE__ size)
-{{
-    volatile char *bytes = to;
-    while (size-- > 0) *bytes++ = (char)value;
-    return to;
-}}
-void *memcpy(void *to, const void *from, __SIZE_TYPE__ size)
-{{
-    volatile char *bytes = to;
-    for (const char *next = from; size-- > 0; next++) *bytes++ = *next;
-    return to;
-}}
-static void ask(uint32_t what, const void *of)
+{memory}static void ask(uint32_t what, const void *of)
 {{
     register uint32_t r0 __asm__("r0") = what;
     register const void *r1 __asm__("r1") = of;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
 }}
-static void say(uint32_t value)
-{{
-    static char digits[10];
-    int n;
-    for (n = 0; n < 8; n++, value <<= 4) digits[n] = "0123456789abcdef"[value >> 28];
-    digits[8] = ' ';
-    ask(4, digits);
-}}
-void start(void)
+{say}void start(void)
 {{
     uint32_t before;
     int found;
@@ -77,6 +81,30 @@ void start(void)
     before -= TIMER[2];
     say((uint32_t)found);
     say(before & 0xffffffu);
+    ask(0x18, (const void *)0x20026);
+}}
+"""
+# A tick of the core's counter is an instruction.
+_RISCV = """#include <stdint.h>
+#include "{name}.h"
+__asm__(".section .vectors, \\"ax\\"\\n.global _start\\n_start: li sp, {stack:#x}\\nj start\\n");
+{memory}static void ask(uint32_t what, const void *of)
+{{
+    register uint32_t a0 __asm__("a0") = what;
+    register const void *a1 __asm__("a1") = of;
+    __asm__ volatile(".balign 16\\n.option push\\n.option norvc\\n"
+        "slli x0, x0, 31\\nebreak\\nsrai x0, x0, 7\\n.option pop"
+        : "+r"(a0) : "r"(a1) : "memory");
+}}
+{say}void start(void)
+{{
+    uint32_t before, after;
+    int found;
+    __asm__ volatile(".option arch, +zicsr\\ncsrr %0, mcycle" : "=r"(before));
+    found = {name}();
+    __asm__ volatile(".option arch, +zicsr\\ncsrr %0, mcycle" : "=r"(after));
+    say((uint32_t)found);
+    say(after - before);
     ask(0x18, (const void *)0x20026);
 }}
 """
@@ -140,12 +168,13 @@ def run_in_qemu(
     board = BOARDS.get(architecture)
     if board is None:
         return None
-    xtensa = "xtensa" in compiler[0]
-    emulator = "qemu-system-xtensa" if xtensa else "qemu-system-arm"
+    machines = {"xtensa": ("xtensa", _XTENSA), "riscv6": ("riscv32", _RISCV)}
+    machine, text = machines.get(compiler[0][:6], ("arm", _ARM))
+    emulator = f"qemu-system-{machine}"
     if shutil.which(emulator) is None:
         return None
     # 1) A start of its own: no C library knows the board.
-    text = (_XTENSA if xtensa else _ARM).format(name=name, stack=board.stack)
+    text = text.format(name=name, stack=board.stack, memory=_MEMORY, say=_SAY)
     (folder / "start.c").write_text(text, encoding="ascii")
     layout = [
         f"-Wl,--section-start=.vectors={board.code:#x}",
@@ -153,16 +182,18 @@ def run_in_qemu(
     ]
     layout += [f"-Wl,-Tdata={board.data:#x}", "-nostartfiles"]
     flags = ["-Os", "-ffreestanding", "-fno-builtin", *layout]
-    link = [*compiler, *flags, "start.c", *objects, "-nodefaultlibs", "-lgcc", "-o", "run.elf"]
+    # A C library's layout is not that of the board.
+    plain = [word for word in compiler if not word.startswith("--specs")]
+    link = [*plain, *flags, "start.c", *objects, "-nodefaultlibs", "-lgcc", "-o", "run.elf"]
     linked = subprocess.run(link, cwd=folder, check=False, capture_output=True, text=True)
     if linked.returncode:
         raise RuntimeError(linked.stderr)
     # 2) Virtual time advances with instructions alone.
-    machine = [emulator, "-M", *board.machine.split(), "-icount", f"shift={board.shift}"]
-    machine += ["-nographic", "-monitor", "none", "-serial", "none", "-semihosting"]
+    run = [emulator, "-M", *board.machine.split(), "-icount", f"shift={board.shift}"]
+    run += ["-nographic", "-monitor", "none", "-serial", "none", "-semihosting"]
     try:
         done = subprocess.run(
-            [*machine, "-kernel", "run.elf"], cwd=folder, check=False, capture_output=True,
+            [*run, "-kernel", "run.elf"], cwd=folder, check=False, capture_output=True,
             text=True, timeout=120, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -51,7 +51,8 @@ int small_selftest(void)
 @pytest.mark.parametrize("architecture", qemu.BOARDS)
 def test_qemu_runs_and_counts(architecture, tmp_path):
     compiler = matrix.OTHERS[architecture].split()
-    emulator = "qemu-system-xtensa" if "Xtensa" in architecture else "qemu-system-arm"
+    emulators = {"Xtensa lx106": "qemu-system-xtensa", "rv32imc": "qemu-system-riscv32"}
+    emulator = emulators.get(architecture, "qemu-system-arm")
     if shutil.which(compiler[0]) is None or shutil.which(emulator) is None:
         pytest.skip(f"without {compiler[0]} or {emulator}")
     (tmp_path / "small_selftest.h").write_text("int small_selftest(void);\n")

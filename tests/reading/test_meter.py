@@ -104,7 +104,7 @@ def test_another_frame_is_refused(meter):
         ("radius = 40}", "radius = 40, color = 'blue'}", "color"),
         ("reference.png", "none.png", "no reference frame"),
         (", [250, 190, 40, 40]", "", "marks"),
-        ("size = [320, 260]", "", "size"),
+        ("size = [320, 260]", "", "size: got 'nothing'"),
     ],
 )
 def test_a_broken_file_is_an_error(meter, before, after, message):

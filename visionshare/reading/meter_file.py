@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -164,10 +164,10 @@ def _made(kind: Any, prefix: str, values: dict[str, Any]) -> Any:
     for name in values:
         if name not in known:
             raise InputError(prefix + name, values[name], f"a known key{did_you_mean(name, known)}")
-    try:
-        return kind(**{name: _tuples(value) for name, value in values.items()})
-    except TypeError as error:
-        raise InputError(prefix or "meter", sorted(values), f"all keys ({error})") from None
+    for name, field in known.items():
+        if field.default is MISSING and name not in values:
+            raise InputError(prefix + name, "nothing", "a value; it has no default")
+    return kind(**{name: _tuples(value) for name, value in values.items()})
 
 
 def _tuples(value: Any) -> Any:

@@ -271,7 +271,7 @@ def test_tables_are_not_quantized_twice(whole):
     ("kind", "core"),
     [
         ("maps", "cortex-m0plus"), ("maps", "cortex-m4"),
-        ("maps", "cortex-m33"), ("maps", "rv32imc"),
+        ("maps", "cortex-m33"), ("maps", "cortex-m55"), ("maps", "rv32imc"),
         ("two-bits", "cortex-m4"), ("squares", "wasm"),
     ],
 )  # fmt: skip

@@ -108,7 +108,8 @@ def measure(
         typer.Option(
             metavar="NAME",
             help="c, compiled here; onnx or tflite, run here; or an emulated core: cortex-m0plus, "
-            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, avr, atmega2560 or wasm.",
+            "cortex-m4, cortex-m7, cortex-m33, cortex-m55, esp32, rv32imc, avr, atmega2560 or "
+            "wasm.",
             autocompletion=completes("targets", paths=False),
         ),
     ] = "c",

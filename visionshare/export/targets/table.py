@@ -49,6 +49,7 @@ _ESP32 = (
 )
 
 
+_M55 = "compiled for the Cortex-M33, without vector instructions: at most as many"
 _AVR = "compiled by avr-gcc; ram holds image and scores too"
 _HARD_FLOAT = "thumb-freestanding-eabihf"
 TARGETS = {
@@ -69,6 +70,10 @@ TARGETS = {
         Target(
             "cortex-m33", "Arm Cortex-M33F", _HARD_FLOAT, "cortex_m33+dsp+fp_armv8d16sp", "arm",
             "UC_CPU_ARM_CORTEX_M33",
+        ),
+        Target(
+            "cortex-m55", "Arm Cortex-M55", _HARD_FLOAT, "cortex_m33+dsp+fp_armv8d16sp", "arm",
+            "UC_CPU_ARM_CORTEX_M33", _M55,
         ),
         Target(
             "esp32", "Espressif ESP32-C3", "riscv32-freestanding-none", "generic_rv32+m+c", "riscv",

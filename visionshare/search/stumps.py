@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.stumps import StumpColumns
 from visionshare.machine.resources import thread_limit
-from visionshare.search.criteria import Gradient
+from visionshare.search.criteria import CRITERIA, Gradient
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
@@ -56,7 +56,9 @@ class StumpScan:
             raise InputError("X", type(columns).__name__, "StumpColumns, for the search 'stumps'")
         if not isinstance(criterion, Gradient):
             accepted = "'gradient'; the search 'screened' takes other criteria"
-            raise InputError("criterion", type(criterion).__name__.lower(), accepted)
+            names = [name for name, kind in CRITERIA.items() if kind is type(criterion)]
+            given = names[0] if names else type(criterion).__name__
+            raise InputError("criterion", given, accepted)
         R = np.ascontiguousarray(state.residual, np.float32)
         # What centering takes from a column's product: its mean times the residual's sum.
         offset_sum = R.sum(axis=0, dtype=np.float64) * columns.centered

@@ -58,8 +58,7 @@ def test_copies_and_groups_are_in_one_fold(digits):
     wrong = np.concatenate([labels, (labels + 1) % 10])
     # Of a copy with another label nothing is learned: both are as likely as chance has it.
     made = out_of_fold(twice, wrong)
-    # Some processors round float32 products by the row's place in the table.
-    np.testing.assert_allclose(made[:60], made[60:], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(made[:60], made[60:], atol=1e-12)
 
 
 def test_a_class_of_one_picture_is_refused(digits):

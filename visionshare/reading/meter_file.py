@@ -166,7 +166,7 @@ def _made(kind: Any, prefix: str, values: dict[str, Any]) -> Any:
             raise InputError(prefix + name, values[name], f"a known key{did_you_mean(name, known)}")
     for name, field in known.items():
         if field.default is MISSING and name not in values:
-            raise InputError(prefix + name, "nothing", "a value; it has no default")
+            raise InputError(prefix + name, "nothing", "a value (this key is required)")
     return kind(**{name: _tuples(value) for name, value in values.items()})
 
 

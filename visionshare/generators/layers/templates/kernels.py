@@ -196,32 +196,93 @@ def image_gradients(
 ) -> None:
     """Write the gradients in the pixels of Σ G · maxima to ``out`` (n, H, W · C), float32."""
     # Feature f is one of template owners[f]; places and G are (n, n_features).
-    n, n_features = places.shape
+    n = places.shape[0]
     n_templates, q, length = templates.shape
-    flat = templates.reshape(n_templates, q * length)
+    n_positions = ints[POSITIONS]
     starts = ints[HEADER + ints[CELLS] + 1 :]
     canvas = Canvas(aligned(ints[CANVAS] + LANES), ints[LINE], ints[INSIDE])
-    slopes = np.empty((ints[POSITIONS], n_templates), np.float32)
-    patches = np.empty((ints[POSITIONS], q * length), np.float32)
     position_at = np.empty(ints[CANVAS], np.int64)
-    for position in range(ints[POSITIONS]):
+    for position in range(n_positions):
         position_at[starts[position]] = position
+    # Of cells of several positions one is the maximum: the others' products are left out.
+    few = n_positions >= 2 * ints[CELLS]
+    line = filled(length)
+    rows = Rows(aligned(n_templates * q * line), line)
+    rows.values.reshape((n_templates, q, line))[:, :, :length] = templates
+    flat = templates.reshape(n_templates, q * length)
+    slopes = np.empty((0 if few else n_positions, n_templates), np.float32)
+    patches = np.empty((len(slopes), q * length), np.float32)
+    lists = np.empty(n_positions + 1 if few else 0, np.int64)
+    entries = empty_entries(owners.shape[0] if few else 0)
     for i in range(n):
-        # 1) the gradient in each response
-        slopes[:] = np.float32(0)
-        for f in range(n_features):
-            place = places[i, f]
-            if place >= 0:
-                slopes[position_at[place], owners[f]] += G[i, f]
-        # 2) the gradient in each patch
-        np.dot(slopes, flat, patches)
-        # 3) a pixel belongs to several patches
         canvas.pixels[:] = np.float32(0)
-        for position in range(ints[POSITIONS]):
-            for y in range(q):
-                start = starts[position] + y * canvas.row
-                row = canvas.pixels[start : start + length]
-                values = patches[position, y * length : (y + 1) * length]
-                for k in range(length):
-                    row[k] += values[k]
+        if few:
+            _list_by_position(places[i], G[i], owners, q * line, position_at, lists, entries)
+            for position in range(n_positions):
+                own = slice(lists[position], lists[position + 1])
+                listed = Entries(entries.starts[own], entries.factors[own])
+                count = own.stop - own.start
+                place = starts[position]
+                add_together(rows, listed, count, q, length, Rows(canvas.pixels, canvas.row), place)
+        else:
+            _set_slopes(places[i], G[i], owners, position_at, slopes)
+            np.dot(slopes, flat, patches)
+            _add_patches(patches.reshape((n_positions, q, length)), starts, canvas)
         cut_out(canvas, out[i])
+
+
+@njit(cache=True, nogil=True)
+def _list_by_position(
+    places: np.ndarray,
+    G: np.ndarray,
+    owners: np.ndarray,
+    size: int,
+    position_at: np.ndarray,
+    lists: np.ndarray,
+    entries: Entries,
+) -> None:
+    """List the templates whose maxima are at each position, one position after the other."""
+    # 1) how many there are at each
+    lists[:] = 0
+    for f in range(places.shape[0]):
+        if places[f] >= 0:
+            lists[position_at[places[f]]] += 1
+    # 2) where the list of each ends
+    end = 0
+    for position in range(lists.shape[0]):
+        end += lists[position]
+        lists[position] = end
+    # 3) filled from the end, so that at last each number says where a list begins
+    for f in range(places.shape[0] - 1, -1, -1):
+        if places[f] >= 0:
+            position = position_at[places[f]]
+            lists[position] -= 1
+            entries.starts[lists[position]] = owners[f] * size
+            entries.factors[lists[position]] = G[f]
+
+
+@njit(cache=True, nogil=True)
+def _set_slopes(
+    places: np.ndarray,
+    G: np.ndarray,
+    owners: np.ndarray,
+    position_at: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Write the gradient in each response (n_positions, n_templates)."""
+    slopes[:] = np.float32(0)
+    for f in range(places.shape[0]):
+        if places[f] >= 0:
+            slopes[position_at[places[f]], owners[f]] += G[f]
+
+
+@njit(cache=True, nogil=True)
+def _add_patches(patches: np.ndarray, starts: np.ndarray, canvas: Canvas) -> None:
+    """Add the gradient in each patch: a pixel belongs to several."""
+    n_positions, q, length = patches.shape
+    for position in range(n_positions):
+        for y in range(q):
+            start = starts[position] + y * canvas.row
+            row = canvas.pixels[start : start + length]
+            for k in range(length):
+                row[k] += patches[position, y, k]

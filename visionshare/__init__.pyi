@@ -11,6 +11,7 @@ from .generators.layers.channels import Channels as Channels
 from .generators.layers.depthwise import Depthwise as Depthwise
 from .generators.layers.deslant import Deslant as Deslant
 from .generators.layers.family import Features as Features
+from .generators.layers.means import Means as Means
 from .generators.layers.network import Network as Network
 from .generators.layers.residual import Residual as Residual
 from .generators.layers.templates import Templates as Templates

@@ -122,8 +122,8 @@ def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, ima
     model, test = whole(kind, bits, n_classes), edge_images(images[1])
     program = c_program(model, vectors=True)
     _check_scores(model, test, program, MACHINES[machine], tmp_path)
-    # Squares, depthwise templates and residual sums have the program of small cores alone.
-    suited = kind not in ("squares", "depthwise", "residual")
+    # Squares, depthwise templates, means and residual sums have the program of small cores alone.
+    suited = kind not in ("squares", "depthwise", "means", "residual")
     assert ("immintrin.h" in program.files["classifier.c"]) == suited
     assert "immintrin.h" not in c_program(model).files["classifier.c"]
 

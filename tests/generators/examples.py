@@ -20,6 +20,7 @@ from visionshare.generators.layers.deslant.layer import Deslant
 from visionshare.generators.layers.family.layer import Features
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Layer
+from visionshare.generators.layers.means.layer import Means
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.residual.layer import Residual
 from visionshare.generators.layers.templates.layer import Templates
@@ -137,6 +138,13 @@ _EXAMPLES: dict[str, dict[str, Callable[[], FeatureFamily]]] = {
         "network-residual": lambda: Network(
             [Templates(5, 2, n_patches=900), Residual(3, n_patches=900), Residual(1), _grid()]
         ),
+        "network-strided": lambda: Network(
+            [
+                Templates(5, 3, padding=1, stride=2, n_patches=900),
+                Depthwise(2, 3, stride=2, n_patches=400),
+                Means(),
+            ]
+        ),
         "network-of-units": lambda: Network([Deslant(), _grid(), Units(20)]),
         "network-squared": lambda: Network(
             [Features(PatchTemplates(3, 12, 2, (2.0,), n_patches=900)), Units(15, "square")]
@@ -204,6 +212,14 @@ INTEGERS: dict[str, Callable[[np.ndarray], Network]] = {
         Depthwise(1, 3, padding=1, n_patches=400),
         Residual(3, n_patches=900),
         _grid(7),
+        Units(9),
+    ),
+    "strided": _integers(4, Templates(5, 3, padding=1, stride=2, n_patches=900), _grid(7)),
+    "means": _integers(
+        4,
+        Templates(5, 2, stride=2, n_patches=900),
+        Depthwise(2, 2, stride=2, n_patches=400),
+        Means(),
         Units(9),
     ),
     "squares": _integers(8, _grid(7), Units(9, "square")),

@@ -22,7 +22,10 @@ FLOATS = (BYTES / 255).astype(np.float32)
 
 
 def random_layer(shape, n, size, pad=0, pool=1, grid=None, depthwise=False):
-    """Return a layer of random templates and biases, in regular cells or in a grid."""
+    """Return a layer of random templates and biases, in regular cells or in a grid.
+
+    Cells of a negative pool are positions so far apart.
+    """
     draw = np.random.default_rng(1)
     channels = 1 if depthwise else shape[2]
     templates = draw.normal(size=(n, size, size, channels)).astype(np.float32)
@@ -30,9 +33,13 @@ def random_layer(shape, n, size, pad=0, pool=1, grid=None, depthwise=False):
     cells = []
     for side in shape[:2]:
         positions = side + 2 * pad - size + 1
-        regular = np.repeat(np.arange(positions // pool), pool)
-        unused = np.full(positions - len(regular), -1)
-        cells.append(grid_cells(positions, grid) if grid else np.concatenate([regular, unused]))
+        regular = np.full(positions, -1)
+        if pool < 0:
+            regular[::-pool] = np.arange(-(positions // pool))
+        else:
+            used = positions // pool * pool
+            regular[:used] = np.repeat(np.arange(positions // pool), pool)
+        cells.append(grid_cells(positions, grid) if grid else regular)
     fields = (shape, templates, biases, (pad, pad), *cells)
     if depthwise:
         return DepthwiseLayer(*fields, draw.integers(shape[2], size=n))
@@ -68,6 +75,8 @@ CASES = [
     *((n, 3, 1, grid, False) for n in (1, 8, 17, 33, 45) for grid in (1, 2, 3)),
     *((n, size, 2, None, True) for n in (1, 5) for size in (2, 3)),
     (6, 3, 1, 2, True),
+    *((n, 3, -stride, None, depthwise)
+      for n in (5, 17) for stride in (2, 3) for depthwise in (False, True)),
 ]  # fmt: skip
 
 
@@ -140,7 +149,14 @@ def test_of_equal_maxima_the_first_is_the_place():
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize(
     ("n", "pool", "grid", "depthwise"),
-    [(4, 2, None, False), (9, 1, None, False), (5, 1, 2, False), (5, 2, None, True)],
+    [
+        (4, 2, None, False),
+        (9, 1, None, False),
+        (5, 1, 2, False),
+        (5, 2, None, True),
+        (5, -2, None, False),
+        (5, -2, None, True),
+    ],
 )
 def test_gradients_are_those_of_differences(n, pool, grid, depthwise, dtype):
     images = BYTES[:9] if dtype == np.uint8 else FLOATS[:9]
@@ -198,6 +214,16 @@ def test_templates_are_centers_of_patches():
     assert (own.templates.shape, own.sources.tolist()) == ((4, 4, 4, 1), [0, 0, 1, 1])
 
 
+def test_positions_between_strides_cost_nothing():
+    every = Templates(3, 4, n_patches=500).fit(BYTES, None, np.random.default_rng(0))
+    strided = Templates(3, 4, stride=3, n_patches=500).fit(BYTES, None, np.random.default_rng(0))
+    assert strided.out_shape == (4, 3, 3)
+    expected = Forward([every]).outputs(BYTES, 1)[:, ::3, ::3]
+    assert_array_equal(Forward([strided]).outputs(BYTES, 1), expected)
+    assert strided.macs() == every.macs() * 12 // 80
+    assert len(strided.code.ints) < len(every.code.ints)
+
+
 def test_a_smaller_layer_has_the_same_outputs():
     layer = random_layer(FLOATS.shape[1:], 9, 3, 1, grid=3)
     every = Forward([layer]).outputs(FLOATS, 1).reshape(len(FLOATS), -1)
@@ -229,7 +255,7 @@ def test_depthwise_templates_ask_for_their_channels_alone():
     [
         {"n_templates": 0}, {"n_templates": 2.0}, {"size": 0}, {"size": 65}, {"pool": 0},
         {"pool": True}, {"padding": -1}, {"padding": 65}, {"n_patches": 0}, {"grid": 0},
-        {"contrast": "high"},
+        {"contrast": "high"}, {"stride": 0}, {"stride": 2, "pool": 2}, {"stride": 2, "grid": 1},
     ],
     ids=str,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from visionshare import (
     Deslant,
     Features,
     LocalBinaryPatterns,
+    Means,
     Network,
     PatchTemplates,
     Pixels,
@@ -37,6 +38,8 @@ STACKS = {
     "masks": [maps(pool=2), Features(PatchTemplates(2, 6, 2, (2.0,), 0.3, n_patches=300))],
     "depthwise": [maps(4), Depthwise(2, 2, pool=2, n_patches=300), maps(5, 2, grid=1)],
     "residual": [maps(4, pool=2), Residual(3, n_patches=300), maps(6, 2, grid=2)],
+    "strided": [maps(4, stride=2), maps(5, 2, grid=1)],
+    "means": [maps(4), Depthwise(2, 2, pool=2, n_patches=300), Means(), Units(5)],
     "units": [maps(6, 2, grid=2), Units(7), Units(4, "square")],
 }
 

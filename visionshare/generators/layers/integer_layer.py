@@ -83,6 +83,8 @@ class WeightedIntegerLayer(IntegerLayer):
     #: Whether templates see one channel each, and whether the middle of a patch is added.
     of_one_channel: ClassVar[bool] = False
     adds_input: ClassVar[bool] = False
+    #: Whether the sums of a cell are added; otherwise the largest stays.
+    adds_cells: ClassVar[bool] = False
     #: Whether templates slide over the image.
     slides: ClassVar[bool] = False
     bits: int | str

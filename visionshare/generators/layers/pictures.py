@@ -53,13 +53,20 @@ def _pictures(layers: list[Any], places: np.ndarray, sample: Sample) -> Pictures
     if first.kind == "family":
         inner = first.family.pictures(sample)
         return _OfUnits(layers, places, sample, inner) if len(layers) > 1 else inner
+    if not isinstance(first, TemplateLayer):
+        return Pictures()
     last_templates = max(k for k, layer in enumerate(layers) if isinstance(layer, TemplateLayer))
     if any(layer.kind == "family" for layer in layers) or last_templates > 0:
         return _Maps(layers, places, sample)
-    if len(layers) > 1:
-        every = np.arange(int(np.prod(first.out_shape)))
-        return _OfUnits(layers, places, sample, _Chosen(first, every, sample))
-    return _Chosen(first, places, sample)
+    every = np.arange(int(np.prod(first.out_shape)))
+    drawn = _Chosen
+    rest = layers[1:]
+    if rest and rest[0].kind == "means":
+        every = rest.pop(0).sources
+        drawn = _OfMeans
+    if rest:
+        return _OfUnits(layers, places, sample, drawn(first, every, sample))
+    return drawn(first, every[places], sample)
 
 
 def _after(layer: Any, sample: Sample) -> Sample:
@@ -212,6 +219,17 @@ class _Chosen(TemplatePictures):
             f"{self._order} A feature is the maximum of the response in one of {rows}×{columns} "
             "cells."
         )
+
+
+class _OfMeans(_Chosen):
+    """Pictures of templates whose maxima have means."""
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        return tuple(self._rows_of(int(self._template_of[feature]))[0].tiles)
+
+    @property
+    def _caption(self) -> str:
+        return f"{self._order} A feature is the mean of the responses above 0."
 
 
 class _OfUnits(Pictures):

@@ -16,6 +16,8 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "deslant": ("deslant.layer", "Deslant", "DeslantLayer"),
     "deslant-int": ("deslant.integers", "", "IntegerDeslant"),
     "family": ("family.layer", "Features", "FeatureLayer"),
+    "means": ("means.layer", "Means", "MeanLayer"),
+    "means-int": ("means.integers", "", "IntegerMeans"),
     "residual": ("residual.layer", "Residual", "ResidualLayer"),
     "residual-int": ("residual.integers", "", "IntegerResidual"),
     "templates": ("templates.layer", "Templates", "TemplateLayer"),

@@ -77,7 +77,7 @@ class Depthwise(Templates):
     ----------
     multiplier : int, default 1
         Templates per channel.
-    size, pool, grid, padding, contrast, n_patches
+    size, pool, grid, padding, contrast, n_patches, stride
         As of :class:`Templates`.
 
     References
@@ -106,6 +106,7 @@ class Depthwise(Templates):
         padding: int = 0,
         contrast: str = "none",
         n_patches: int = 20_000,
+        stride: int = 1,
     ) -> None:
         self.multiplier = multiplier
         self.size = size
@@ -114,6 +115,7 @@ class Depthwise(Templates):
         self.padding = padding
         self.contrast = contrast
         self.n_patches = n_patches
+        self.stride = stride
 
     @property
     def n_templates(self) -> int:  # type: ignore[override]

@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 def emit(layer: IntegerDepthwise, values: Tensor, graph: TfliteGraph) -> Tensor:
-    """Return the bytes of the maxima; zeros stand for the channels that a template does not see."""
-    weights = layer.weights
+    """Return the bytes of the maxima."""
+    return maxima(layer, spread(layer, layer.weights), values, graph)
+
+
+def spread(layer: IntegerDepthwise, weights: np.ndarray) -> np.ndarray:
+    """Return weights with zeros for the channels that a template does not see, if there are any."""
     channels = np.arange(layer.in_shape[2])
-    if not np.array_equal(layer.sources, channels):
-        weights = weights * (layer.sources[:, None] == channels)[:, None, None, :]
-    return maxima(layer, weights, values, graph)
+    if np.array_equal(layer.sources, channels):
+        return weights
+    return np.asarray(weights * (layer.sources[:, None] == channels)[:, None, None, :])

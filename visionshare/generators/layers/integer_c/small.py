@@ -83,6 +83,7 @@ class _LayerInC(NamedTuple):
     edges: bool
     depthwise: bool
     residual: bool
+    means: bool
 
 
 class _Form(NamedTuple):
@@ -240,6 +241,7 @@ def _values_of_layers(layers: list[_LayerInC], images: list[Image]) -> dict[str,
         "edges": any(made.edges for made in layers),
         "depthwise": any(made.depthwise for made in layers),
         "residual": any(made.residual for made in layers),
+        "means": any(made.means for made in layers),
         "squares": any(made.square for made in layers),
         "outputs": [[image.column, image.plane] for image in images[1:]],
         "margins": any(image.clear for image in images[1:]),
@@ -346,7 +348,7 @@ def _layer(
     each = packed_bytes(layer.weights[0].size, layer.bits)
     if not layer.slides:
         sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]
-        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False, False, False)
+        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), *[False] * 4)
     down, across, _ = layer.out_shape
     edges = layer.cell_edges
     pool = int(edges[0, 1])
@@ -354,8 +356,8 @@ def _layer(
     same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
     sizes = [n, each, before.column, before.line, down, across, pool]
     sizes += [after.begin, after.line, after.clear, *places]
-    added = layer.adds_input
-    return _LayerInC(shape, _checked(sizes), kind, 0, not same, layer.of_one_channel, added)
+    kinds = (layer.of_one_channel, layer.adds_input, layer.adds_cells)
+    return _LayerInC(shape, _checked(sizes), kind, 0, not same, *kinds)
 
 
 def _checked(sizes: list[int]) -> list[int]:

@@ -20,6 +20,7 @@ def sums(
     graph: TfliteGraph,
     same: bool = False,
     signed: bool = False,
+    step: int = 1,
 ) -> Tensor:
     """Return the rounded sums of weights (n, rows, columns, depth) that slide over bytes."""
     # Runtimes round halves to even, up, or twice. Four times a sum, plus one, is never halfway
@@ -35,15 +36,14 @@ def sums(
     if not same:
         height -= rows - 1
         width -= columns - 1
-    shape = (1, height, width, n)
+    shape = (1, -(-height // step), -(-width // step), n)
     out = graph.tensor(shape, "int8", 1) if signed else graph.like_bytes(shape)
-    step = np.int32(1)
-    options = [_SAME if same else _VALID, step, step]
+    options = [_SAME if same else _VALID, np.int32(step), np.int32(step)]
     taps = (weights * four).astype(np.int8)
     operator, axis = "CONV_2D", 0
     if depth == 1 and values.shape[3] == n > 1:
         operator, axis = "DEPTHWISE_CONV_2D", 3
-        options.append(step)
+        options.append(np.int32(1))
         taps = taps.transpose(3, 1, 2, 0)
     filters = graph.constant(taps, scales / unit, axis=axis)
     added = graph.constant(biases, scales)

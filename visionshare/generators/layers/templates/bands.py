@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.codegen.c_writer import WorkArray, raster_values
 from visionshare.codegen.quantization import stored_rows
+from visionshare.generators.layers.templates.tables import position_step
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -77,19 +78,23 @@ def _block(rows: int, cols: int, most: int, least: int) -> tuple[int, int]:
 
 def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> Unit:
     """Return a unit of maxima in cells, which hands them to another unit as an image."""
+    step = position_step(layer.row_cells, layer.col_cells)
+    if step > 1:
+        pool = 1
     # Regular cells are computed band by band: memory for one row of them is enough.
     bands = layer.out_shape[0] if pool else 1
     row_cells = np.zeros(pool, np.int64) if pool else layer.row_cells
+    col_cells = layer.col_cells[::step]
     stored = stored_rows(layer.templates, writer.bits)
     _, width, channels = layer.in_shape
     pad_y, pad_x = layer.pads
     n, q = layer.templates.shape[:2]
     rows = len(row_cells)
-    cols = len(layer.col_cells)
+    cols = len(col_cells)
     groups = _groups(n, q * q * channels, _WIDEST if writer.vectors else _FOUR)
     # An image of floats without margins is read where it is.
     copied = bool(pad_y or pad_x or writer.bytes)
-    cell_rows, cell_cols = (int(c.max()) + 1 for c in (row_cells, layer.col_cells))
+    cell_rows, cell_cols = (int(c.max()) + 1 for c in (row_cells, col_cells))
     # Vectors may end after the templates.
     stride = -(-n // _WIDEST) * _WIDEST
     values = {
@@ -102,6 +107,7 @@ def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> 
         "bands": bands,
         "rows": rows,
         "cols": cols,
+        "step": step,
         "cell_rows": cell_rows,
         "cell_cols": cell_cols,
         "stride": stride,
@@ -109,7 +115,7 @@ def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> 
         "shapes": _shapes(n, rows, cols),
         "copied": copied,
         "tap_type": stored.type,
-        "some_without": bool(min(row_cells.min(), layer.col_cells.min()) < 0),
+        "some_without": bool(min(row_cells.min(), col_cells.min()) < 0),
         "vector": f"{writer.prefix}_vector",
         "unaligned": f"{writer.prefix}_unaligned",
         "line": (width + 2 * pad_x if copied else width) * channels,
@@ -120,7 +126,7 @@ def emit_cells(layer: TemplateLayer, pool: int, writer: Writer, inner: Unit) -> 
     sides = [_side_by_side(stored.values, group) for group in groups]
     # The last vector may end after the last tap.
     tables["taps"] = np.concatenate([*sides, np.zeros(_WIDEST, stored.values.dtype)])
-    tables |= {"row_cells": row_cells, "col_cells": layer.col_cells}
+    tables |= {"row_cells": row_cells, "col_cells": col_cells}
     work = {
         "maxima": WorkArray("float", bands * cell_rows * cell_cols * n),
         "best": WorkArray("float", cell_rows * cell_cols * stride),

@@ -12,8 +12,9 @@ from visionshare.generators.layers.steps import kernel
 # Where each number is in the header.
 HEIGHT, WIDTH, CHANNELS, N, SIZE, PAD_Y, PAD_X, ROWS, COLUMNS, CELLS, ACROSS, KIND = range(12)
 HEADER = 12
-#: Kinds: templates see all channels, or one each; residual ones are added to the input.
-PLAIN, DEPTHWISE, RESIDUAL = range(3)
+#: Kinds: templates see all channels, or one each; residual ones are added to the input; means
+#: see one channel each, and sums of a cell are added.
+PLAIN, DEPTHWISE, RESIDUAL, MEANS = range(4)
 
 
 @njit(cache=True, nogil=True)
@@ -39,7 +40,7 @@ def _add_patch(
         for dx in range(max(0, -left), min(q, ints[WIDTH] - left)):
             pixel = ((top + dy) * ints[WIDTH] + left + dx) * channels
             tap = dy * q + dx
-            if ints[KIND] == DEPTHWISE:
+            if ints[KIND] == DEPTHWISE or ints[KIND] == MEANS:
                 line = taps[tap * n : (tap + 1) * n]
                 for t in range(n):
                     sums[t] += np.int32(x[pixel + sources[t]]) * line[t]
@@ -92,7 +93,8 @@ def forward(
             cell = row_cells[y] * ints[ACROSS] + col_cells[c]
             largest = best[cell * n : (cell + 1) * n]
             for t in range(n):
-                largest[t] = max(largest[t], sums[t])
+                added = largest[t] if ints[KIND] == MEANS else 0
+                largest[t] = max(largest[t], sums[t] + added)
             if ints[KIND] == RESIDUAL:
                 middle = ints[SIZE] // 2
                 line = (y - ints[PAD_Y] + middle) * ints[WIDTH]

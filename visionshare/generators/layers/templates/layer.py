@@ -182,6 +182,9 @@ class Templates(Layer):
         end of an axis are left out.
     grid : int, optional
         Number of cells per side, which cover all positions; ``pool`` is ignored then.
+    stride : int, default 1
+        Every so many rows and columns of positions are a cell each; the others are not computed.
+        Above 1 only without ``pool`` and ``grid``.
     padding : int, default 0
         Zero pixels around the image; more where the image is smaller than a template.
     contrast : {"unit", "mean", "none"}, default "unit"
@@ -215,6 +218,7 @@ class Templates(Layer):
         padding: int = 0,
         contrast: str = "unit",
         n_patches: int = 100_000,
+        stride: int = 1,
     ) -> None:
         self.n_templates = n_templates
         self.size = size
@@ -223,6 +227,7 @@ class Templates(Layer):
         self.padding = padding
         self.contrast = contrast
         self.n_patches = n_patches
+        self.stride = stride
 
     def check_parameters(self) -> None:
         """Check all parameters without images."""
@@ -233,6 +238,9 @@ class Templates(Layer):
         check_whole("padding", self.padding, least=0, most=64)
         check_choice("contrast", self.contrast, CONTRASTS)
         check_whole("n_patches", self.n_patches)
+        check_whole("stride", self.stride, most=64)
+        if self.stride > 1 and (self.pool > 1 or self.grid is not None):
+            raise InputError("stride", self.stride, "1 with a pool or a grid")
 
     def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> TemplateLayer:
         """Return the templates of inputs: centers of patches that have contrast."""
@@ -269,6 +277,9 @@ class Templates(Layer):
         """Return the cell of each position along an axis."""
         if self.grid is not None:
             return grid_cells(positions, self.grid)
+        if self.stride > 1 and positions > 0:
+            every = np.arange(positions)
+            return np.where(every % self.stride == 0, every // self.stride, -1)
         n_cells = positions // self.pool
         if n_cells < 1:
             least = self.size + self.pool - 1 - 2 * self.padding

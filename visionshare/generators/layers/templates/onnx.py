@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.generators.layers.integers.onnx import check_exact, rounded
 from visionshare.generators.layers.templates.cells import OneChannelTemplates
-from visionshare.generators.layers.templates.tables import regular_pool
+from visionshare.generators.layers.templates.tables import position_step, regular_pool
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
@@ -35,6 +35,7 @@ def largest_responses(layer: Any, taps: np.ndarray, values: str, graph: Graph) -
     q = taps.shape[1]
     pad_y, pad_x = layer.pads
     groups = 1
+    step = position_step(layer.row_cells, layer.col_cells)
     if isinstance(layer, OneChannelTemplates):
         groups = len(taps)
         values = graph.node("Gather", values, graph.constant(layer.sources), axis=3)
@@ -45,9 +46,10 @@ def largest_responses(layer: Any, taps: np.ndarray, values: str, graph: Graph) -
         graph.constant(layer.biases.astype(np.float32)),
         kernel_shape=[q, q],
         pads=[pad_y, pad_x, pad_y, pad_x],
+        strides=[step, step],
         group=groups,
     )
-    maxima = _cell_maxima(responses, layer.row_cells, layer.col_cells, graph)
+    maxima = _cell_maxima(responses, layer.row_cells[::step], layer.col_cells[::step], graph)
     return graph.node("Transpose", maxima, perm=[0, 2, 3, 1])
 
 

@@ -30,6 +30,17 @@ def regular_pool(row_cells: np.ndarray, col_cells: np.ndarray) -> int:
     return pool
 
 
+def position_step(row_cells: np.ndarray, col_cells: np.ndarray) -> int:
+    """Return how far apart the positions are that are a cell each; 1 for other cells."""
+    steps: set[int] = set()
+    for cells in (row_cells, col_cells):
+        used = np.flatnonzero(cells >= 0)
+        steps.update(np.diff(used).tolist())
+        if used[0] > 0 or not np.array_equal(cells[used], np.arange(len(used))):
+            return 1
+    return steps.pop() if len(steps) == 1 else 1
+
+
 def code_of(
     in_shape: Shape,
     templates: np.ndarray,

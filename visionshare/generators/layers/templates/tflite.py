@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.generators.layers.integers.tflite import sums
-from visionshare.generators.layers.templates.tables import regular_pool
+from visionshare.generators.layers.templates.tables import position_step, regular_pool
 
 if TYPE_CHECKING:
     from visionshare.codegen.tflite_graph import Tensor, TfliteGraph
@@ -27,16 +27,19 @@ def maxima(
     """Return the largest responses of templates in a layer's cells."""
     # 1) zeros around the image, by the convolution itself where it can
     half = layer.size // 2
-    same = layer.size % 2 == 1 and tuple(layer.pads) == (half, half)
+    step = position_step(layer.row_cells, layer.col_cells)
+    same = step == 1 and layer.size % 2 == 1 and tuple(layer.pads) == (half, half)
     if max(layer.pads) > 0 and not same:
         values = _padded(values, layer.pads, graph)
-    found = sums(layer, weights, values, graph, same)
+    found = sums(layer, weights, values, graph, same, step=step)
+    row_cells = layer.row_cells[::step]
+    col_cells = layer.col_cells[::step]
     # 2) maxima: of rounded sums, which are the rounded maxima
     rows, columns, _ = layer.out_shape
-    pool = regular_pool(layer.row_cells, layer.col_cells)
+    pool = regular_pool(row_cells, col_cells)
     if pool and [side // pool for side in found.shape[1:3]] == [rows, columns]:
         return found if pool == 1 else _pooled(found, pool, pool, graph)
-    for axis, cells in ((1, layer.row_cells), (2, layer.col_cells)):
+    for axis, cells in ((1, row_cells), (2, col_cells)):
         found = _cell_maxima(found, axis, cells, graph)
     return found
 

@@ -113,7 +113,8 @@ class PartitionedTasks(TaskProblem):
     raised = staying(_raised)
     backward = summed(TaskProblem.backward)
     row_sums = summed(TaskProblem.row_sums)
-    intercept_sums = summed(TaskProblem.intercept_sums)
+    intercept_gradient = summed(TaskProblem.intercept_gradient)
+    intercept_importance = summed(TaskProblem.intercept_importance)
     curvature_grams = summed(TaskProblem.curvature_grams)
     loss_value = summed(TaskProblem.loss_value)
 

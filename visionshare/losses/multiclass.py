@@ -78,12 +78,21 @@ class MulticlassLogistic:
 
     def residual(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
         R, others, peak = self._exponentials(Z, y)
-        true = np.exp(-peak)
         losses = peak + np.log1p(np.expm1(-peak) + others)
-        share = (omega / (true + others)).astype(Z.dtype)
-        R *= share
-        R[y, np.arange(Z.shape[1])] = -others * share
+        self._slopes(R, y, others, (omega / (np.exp(-peak) + others)).astype(Z.dtype))
         return float(np.dot(losses.astype(np.float64), omega)), R
+
+    def derivative(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ∂ℓ(z_i, y_i)/∂z_qi (k, n)."""
+        R, others, peak = self._exponentials(Z, y)
+        return self._slopes(R, y, others, 1 / (np.exp(-peak) + others))
+
+    @staticmethod
+    def _slopes(R: np.ndarray, y: np.ndarray, others: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return the derivative, written over the exponentials of the other classes."""
+        R *= share
+        R[y, np.arange(len(others))] = -others * share
+        return R
 
     def curvature(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the probabilities ρ (k, n) of the loss, margin included."""
@@ -122,8 +131,7 @@ class Multinomial:
         return MulticlassLogistic(0.0).losses(np.ascontiguousarray(z.T), self.y)[:, None]
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        ones = np.ones(len(z))
-        return MulticlassLogistic(0.0).residual(np.ascontiguousarray(z.T), self.y, ones)[1].T
+        return MulticlassLogistic(0.0).derivative(np.ascontiguousarray(z.T), self.y).T
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         P = MulticlassLogistic(0.0).curvature(np.ascontiguousarray(z.T), self.y).T

@@ -119,15 +119,19 @@ class GroupNorm:
         """
         if len(W) == 0:
             return W.copy()
-        steps = np.broadcast_to(np.asarray(step, np.float64), len(W))
+        steps = np.full(len(W), step, np.float64)
         if self.q == 1:
             return np.sign(W) * np.maximum(np.abs(W) - steps[:, None], 0)
         levels = steps[starts]
-        sizes = np.diff(np.append(starts, len(W)))
+        # One group alone, or every row one: most steps are of these.
+        even = len(starts) in (1, len(W))
+        sizes = np.zeros(0, np.int64) if even else np.diff(np.append(starts, len(W)))
         if self.q == 2:
             norms = _norms(W, starts, 2)
             shrunk = np.maximum(1 - levels / np.where(norms > 0, norms, 1), 0)
-            return W * np.repeat(shrunk, sizes)[:, None]
+            return W * (shrunk if even else np.repeat(shrunk, sizes))[:, None]
+        if even:
+            return _prox_max(W.reshape(len(starts), -1), levels).reshape(W.shape)
         out = np.empty_like(W)
         for size in np.unique(sizes):
             chosen = np.flatnonzero(sizes == size)
@@ -163,7 +167,7 @@ class HalfSquares:
         return 0.5 * float(np.sum(W * W))
 
     def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        return W / (1 + np.broadcast_to(step, len(W))[:, None])
+        return W / (1 + np.full(len(W), step)[:, None])
 
     def distance(
         self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float

@@ -38,13 +38,14 @@ class _Coordinates(StepSolver):
         z = problem.slack(start)
         for sweep in range(max_iter + 1):
             weights = TaskWeights(W, start.shared, b)
-            kkt = problem.kkt(weights, problem.gradient(z))
+            gradient = problem.gradient(z)
+            kkt = problem.kkt(weights, gradient)
             if kkt <= tol or sweep == max_iter:
                 value = problem.loss_value(z) + problem.penalty(weights)
                 return TaskSolution(weights, value, kkt, sweep, kkt <= tol)
             W = W.copy()
             b = b.copy()
-            z = self._moved_intercepts(b, z)
+            z = self._moved_intercepts(b, z, gradient.b)
             for part in parts:
                 z = self._moved(W, z, part)
         raise AssertionError("the last sweep returns")
@@ -54,7 +55,7 @@ class _Coordinates(StepSolver):
         W = start.W.copy()
         b = start.b.copy()
         z = problem.slack(start)
-        z = self._moved_intercepts(b, z)
+        z = self._moved_intercepts(b, z, problem.intercept_gradient(z))
         z = self._moved(W, z, self._part(group))
         weights = TaskWeights(W, start.shared, b)
         value = problem.loss_value(z) + problem.penalty(weights)
@@ -84,10 +85,11 @@ class _Coordinates(StepSolver):
         W[rows] = new
         return problem.shifted(z, X, change)
 
-    def _moved_intercepts(self, b: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def _moved_intercepts(self, b: np.ndarray, z: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Change the intercepts; return the slacks."""
         problem = self.problem
-        gradient, total = problem.intercept_sums(z, self.bound.weighs)
+        weighs = self.bound.weighs
+        total = problem.intercept_importance(z) if weighs else np.zeros_like(gradient)
         step = self.bound.intercepts(gradient, total, problem.targets.totals)
         b += step
         return problem.raised(z, step)

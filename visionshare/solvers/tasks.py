@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -323,12 +323,13 @@ class TaskProblem:
         z -= self.targets.s * (X.T @ change)
         return z
 
-    def intercept_sums(self, z: np.ndarray, weighs: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the intercepts (T,), and the importance where it weighs."""
-        gradient = self.residual(z).sum(axis=0)
-        if not weighs:
-            return gradient, np.zeros_like(gradient)
-        return gradient, self.importance(z).sum(axis=0)
+    def intercept_gradient(self, z: np.ndarray) -> np.ndarray:
+        """Return the gradient of the intercepts (T,)."""
+        return np.asarray(self.residual(z).sum(axis=0))
+
+    def intercept_importance(self, z: np.ndarray) -> np.ndarray:
+        """Return the importance of the examples in each task, (T,)."""
+        return np.asarray(self.importance(z).sum(axis=0))
 
     def raised(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return slacks, written over, after a step (T,) of the intercepts."""
@@ -361,9 +362,7 @@ class TaskProblem:
 
     def importance(self, z: np.ndarray) -> np.ndarray:
         """Return the weighted importance (m, T), for losses that have one."""
-        if not isinstance(self.loss, ImportanceLoss):
-            raise TypeError(f"{type(self.loss).__name__} has no importance")
-        return self.loss.importance(z) * self.targets.weights
+        return cast(ImportanceLoss, self.loss).importance(z) * self.targets.weights
 
     def loss_value(self, z: np.ndarray) -> float:
         """Return the weighted loss at slacks z."""

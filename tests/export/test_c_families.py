@@ -119,20 +119,8 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
     assert mean_change(scores, model, test) <= 0.03
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "patches",
-        "color",
-        "gabor",
-        "anchors-pca",
-        "network",
-        "network-of-few",
-        "network-of-many",
-        "network-depthwise",
-        "network-of-channels",
-    ],
-)
+# Of kinds with small tables of floats the test below says so of either order of sums.
+@pytest.mark.parametrize("kind", ["gabor", "anchors-pca", "network-of-channels"])
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
     test = images_for(model, images)

@@ -19,8 +19,8 @@ def _data(seed=0, m=150, d=30):
 
 
 def test_they_are_learners():
-    check_learner(ForwardGreedyClassifier(rounds=15))
-    check_estimator(ForwardGreedyRegressor(rounds=60))
+    check_learner(ForwardGreedyClassifier(rounds=6))
+    check_estimator(ForwardGreedyRegressor(rounds=30))
 
 
 def _scaled_norm(model, X):

@@ -222,9 +222,11 @@ def test_it_stops_when_nothing_is_gained():
     assert -np.diff(errors)[-1] < 0.05
 
 
-def test_it_is_a_learner():
-    check_learner(GreedyTL())
-    check_learner(GreedyTL(search="random"))
+@pytest.mark.parametrize(
+    "search", ["exhaustive", pytest.param("random", marks=pytest.mark.exhaustive)]
+)
+def test_it_is_a_learner(search):
+    check_learner(GreedyTL(search=search))
 
 
 @pytest.fixture(scope="module")

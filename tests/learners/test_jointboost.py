@@ -19,7 +19,7 @@ def digits():
 
 
 def test_it_is_a_scikit_learn_classifier():
-    check_estimator(JointBoost(rounds=20))
+    check_estimator(JointBoost(rounds=10))
 
 
 def test_few_thresholds_learn(digits):

@@ -19,7 +19,7 @@ from visionshare.testing import check_learner
 
 
 def test_it_is_a_learner():
-    check_learner(OneAgainstRest(rounds=4))
+    check_learner(OneAgainstRest(rounds=2))
 
 
 def test_scores_are_those_of_the_classes_alone():

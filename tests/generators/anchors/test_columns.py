@@ -149,7 +149,7 @@ def test_a_learner_cannot_tell(family, digits, settings):
     X, y = digits
     columns, evaluated = AnchorColumns(family, X), ArrayColumns.from_family(family, X)
     computed, stored, threads = (
-        ShareBoost(rounds=4, n_jobs=jobs, **SETTINGS[settings]).fit(examples, y)
+        ShareBoost(rounds=2, n_jobs=jobs, **SETTINGS[settings]).fit(examples, y)
         for examples, jobs in ((columns, 1), (evaluated, 1), (columns, 2))
     )
     # Equal columns tie; products of evaluated ones break ties by rounding, one processor otherwise

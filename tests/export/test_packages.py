@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from itertools import product
 from types import SimpleNamespace
@@ -95,10 +96,7 @@ def made(request, classifier, images):
     model = classifier("patches")
     program = with_preparation(model, c_program(model, "small", quantize=request.param))
 
-    def make(kind):
-        return package(kind, model, program, images[1][:3])
-
-    return make
+    return cache(lambda kind: package(kind, model, program, images[1][:3]))
 
 
 @needs_tools

@@ -2,7 +2,8 @@
 
 Each image is computed alone, so that the bits of its maps depend on nothing else. Every step goes
 over whole rows of floats. Bytes are taken as they are, and brought between 0 and 1 with the last
-multiplication: until then colors and derivatives are exact.
+multiplication: until then colors and derivatives are exact. Rows are copied in loops: assignments
+of slices check shapes, and compile for seconds.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def _planes(image: np.ndarray) -> np.ndarray:
                 inner[x] = np.float32(pixels[x, c])
             line[0] = inner[0]
             line[W + 1] = inner[W - 1]
-        out[c, 0] = out[c, 1]
-        out[c, H + 1] = out[c, H]
+        for x in range(W + 2):
+            out[c, 0, x] = out[c, 1, x]
+            out[c, H + 1, x] = out[c, H, x]
     return out
 
 
@@ -115,18 +117,22 @@ def _means(plane: np.ndarray, window: int, columns: np.ndarray, out: np.ndarray)
     # ``columns`` has W + window floats.
     H, W = plane.shape
     reach = window // 2
-    columns[:] = np.float32(0)
+    for x in range(len(columns)):
+        columns[x] = np.float32(0)
     for y in range(H):
         first = max(0, y - reach)
         last = min(H, y + reach + 1)
         sums = columns[reach : reach + W]
         line = out[y]
-        sums[:] = plane[first]
+        top = plane[first]
+        for x in range(W):
+            sums[x] = top[x]
         for row in range(first + 1, last):
             values = plane[row]
             for x in range(W):
                 sums[x] += values[x]
-        line[:] = columns[:W]
+        for x in range(W):
+            line[x] = columns[x]
         for dx in range(1, window):
             values = columns[dx : dx + W]
             for x in range(W):
@@ -178,7 +184,9 @@ def _pooled(plane: np.ndarray, cells: CellMeans, line: np.ndarray, out: np.ndarr
     """Write sums over cells times a factor to ``out`` (rows, columns)."""
     pool = cells.pool
     for y in range(len(out)):
-        line[:] = plane[y * pool]
+        top = plane[y * pool]
+        for x in range(len(line)):
+            line[x] = top[x]
         for dy in range(1, pool):
             values = plane[y * pool + dy]
             for x in range(len(line)):

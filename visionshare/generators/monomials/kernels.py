@@ -46,7 +46,8 @@ def _side_by_side(
             for i in range(row.shape[0]):
                 row[i] = first[i] * second[i]
             continue
-        row[:] = first
+        for i in range(row.shape[0]):
+            row[i] = first[i]
         for k in range(starts[m] + 1, starts[m + 1]):
             factor = values[factors[k]]
             for i in range(row.shape[0]):

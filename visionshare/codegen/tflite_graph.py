@@ -25,20 +25,18 @@ _OPERATORS = {
     "RESHAPE": (22, 17, 1),
     "SOFTMAX": (25, 9, 1),
     "PAD": (34, 22, 2),
+    "GATHER": (36, 23, 1),
     "SUB": (41, 28, 1),
+    "DIV": (42, 29, 1),
     "CAST": (53, 37, 1),
     "MAXIMUM": (55, 39, 1),
     "MINIMUM": (57, 39, 1),
-    "GREATER_EQUAL": (62, 45, 1),
     "SLICE": (65, 48, 2),
     "SUM": (74, 27, 1),
-    "FLOOR_DIV": (90, 65, 1),
-    "ABS": (101, 78, 1),
     "QUANTIZE": (114, 89, 1),
-    "SIGN": (158, 123, 1),
     "BATCH_MATMUL": (126, 101, 1),
 }
-_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int8": 9}
+_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int8": 9}
 _SCHEMA = 3
 _ALIGNED = 16
 
@@ -131,6 +129,22 @@ class TfliteGraph:
         out = self.tensor(shape, values.type)
         axes = self.constant(np.array([axis], np.int32))
         return self.node("SUM", values, axes, out=out, options=[True])
+
+    def apply_matrix(self, values: Tensor, matrix: np.ndarray) -> Tensor:
+        """Return the sums of the columns of floats that the rows of a matrix say."""
+        table = self.constant(matrix.astype(np.float32))
+        out = self.tensor((values.shape[0], len(matrix)), "float32")
+        return self.node("FULLY_CONNECTED", values, table, out=out, options=[None])
+
+    def product(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return the product of two matrices of floats."""
+        out = self.tensor((a.shape[0], b.shape[1]), "float32")
+        return self.node("BATCH_MATMUL", a, b, out=out)
+
+    def joined(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
+        """Return tensors one behind the other along an axis."""
+        out = self.tensor(shape, parts[0].type, parts[0].scales, parts[0].zero)
+        return self.node("CONCATENATION", *parts, out=out, options=[np.int32(axis)])
 
     def reshaped(self, values: Tensor, *shape: int) -> Tensor:
         """Return the same values in another shape."""

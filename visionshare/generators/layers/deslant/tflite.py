@@ -1,99 +1,171 @@
-"""Deslanted images in TensorFlow Lite: moments in 64 bits, and rows moved by small matrices."""
+"""Deslanted images in TensorFlow Lite: exact sums of floats, and rows moved by looking up pixels.
+
+Sums of moments have more bits than a float: they are written as digits, from −base/2 to base/2, of
+which all products and sums are exact. Digits are rows, quantities columns. Floats of a whole number
+so written have its sign, whatever rounding makes of them.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.codegen.tflite_graph import Tensor, TfliteGraph
     from visionshare.generators.layers.deslant.integers import IntegerDeslant
 
+# Whole numbers below are exact in floats.
+_EXACT = 2**24
+# How much larger than half the base a digit may stay.
+_SLACK = 1.25
+_SLANT, _PIXEL, _HALF = 4096, 256, 64
+
 
 def emit(layer: IntegerDeslant, values: Tensor, graph: TfliteGraph) -> Tensor:
     """Return the bytes of images without slant."""
     rows, columns, channels = layer.in_shape
+    line = columns * channels
     image = graph.node("DEQUANTIZE", values, out=graph.tensor(values.shape, "float32"))
-    moves = graph.apply("CAST", _moves(layer, image, graph), type="float32")
-    # What a pixel gives to a place falls to zero a whole pixel away: out = Σ weight · pixel.
-    x = np.arange(columns)
-    distances = graph.constant((256.0 * (x[:, None] - x)).astype(np.float32)[None])
-    one = graph.number(256, "float32", 3)
-    far = graph.apply("ABS", graph.apply("ADD", distances, moves))
-    weights = graph.apply("RELU", graph.apply("SUB", one, far))
-    lines = graph.reshaped(image, rows, columns, channels)
-    shape = (rows, columns, channels)
-    out = graph.tensor(shape, "float32")
-    total = graph.node("BATCH_MATMUL", weights, lines, out=out)
-    half = graph.apply("ADD", total, graph.number(128, "float32", 3))
-    scaled = graph.apply("MUL", half, graph.number(1 / 256, "float32", 3))
-    whole = graph.reshaped(graph.apply("FLOOR", scaled), *values.shape)
+    lines = graph.reshaped(image, rows, line)
+    start, right = _moves(layer, lines, graph)
+    # 1) where both neighbors of each value are, in lines with a zero at both ends
+    sides = graph.constant(np.array([[0, 0], [1, 1]], np.int32))
+    wide = graph.node("PAD", lines, sides, out=graph.tensor((rows, line + 2), "float32"))
+    flat = graph.reshaped(wide, rows * (line + 2))
+    if channels > 1:
+        start = graph.apply("MUL", start, graph.number(channels, "float32", 3))
+    x = np.arange(line) + np.array([0, channels])[:, None, None]
+    place = graph.apply("ADD", start, _floats(graph, x))
+    place = graph.apply("MAXIMUM", place, graph.number(-1, "float32", 3))
+    place = graph.apply("MINIMUM", place, graph.number(line, "float32", 3))
+    first = 1 + (line + 2) * np.arange(rows).reshape(1, -1, 1)
+    place = graph.apply("CAST", graph.apply("ADD", place, _floats(graph, first)), type="int32")
+    # 2) their mean by how near they are; nothing is halfway between two bytes
+    weights = graph.apply("MUL", right, _floats(graph, [[[-1]], [[1]]]))
+    weights = graph.apply("ADD", weights, _floats(graph, [[[1]], [[0]]]))
+    mean = graph.total(graph.apply("MUL", _taken(graph, flat, place), weights), 0)
+    mean = graph.apply("ADD", mean, graph.number(1 / 512, "float32", 3))
+    whole = graph.reshaped(mean, *values.shape)
     return graph.node("QUANTIZE", whole, out=graph.like_bytes(values.shape))
 
 
-def _moves(layer: IntegerDeslant, image: Tensor, graph: TfliteGraph) -> Tensor:
-    """Return by how much each row moves, in 256ths of a pixel, (rows, 1, 1), int32."""
-    rows, columns, _ = layer.in_shape
-
-    def wide(values: Tensor) -> Tensor:
-        return graph.apply("CAST", values, type="int64")
-
-    def times(a: Tensor, b: Tensor) -> Tensor:
-        return graph.apply("MUL", a, b)
-
-    def less(a: Tensor, b: Tensor) -> Tensor:
-        return graph.apply("SUB", a, b)
-
-    # 1) moments: those of a row are exact in floats
-    x = graph.constant(np.arange(columns, dtype=np.float32).reshape(1, 1, -1, 1))
-    y = graph.constant(np.arange(rows).reshape(1, -1, 1, 1))
-    weight = graph.total(image, 3)
-    row = wide(graph.total(weight, 2))
-    moment = wide(graph.total(times(weight, x), 2))
-    mass, first, across, both, second = (
-        graph.total(sums, 1)
-        for sums in (row, times(row, y), moment, times(moment, y), times(times(row, y), y))
+def _moves(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> tuple[Tensor, Tensor]:
+    """Return whole pixels that each row moves, and the part that is left, (1, rows, 1)."""
+    rows, columns, channels = layer.in_shape
+    y = np.arange(rows)
+    line = 255 * channels * columns * max(1, columns - 1) // 2
+    bits = _digit_bits(rows)
+    if line >= _EXACT or bits < 4:
+        raise InputError("image_shape", layer.in_shape, "smaller images, such as 128×128")
+    # 1) moments: mass, first, second, across, both, and first below zero
+    x = np.repeat(np.arange(columns), channels)
+    of_rows = graph.apply_matrix(lines, np.stack([np.ones_like(x), x]))
+    largest = 255 * columns * channels * max(int(np.sum(y * y)), rows) * max(1, columns)
+    n_moments = math.ceil((math.log2(largest) + 1) / bits)
+    zeros = _floats(graph, np.zeros((n_moments - 1, 2 * rows)))
+    shape = (n_moments, 2 * rows)
+    digits = graph.joined([graph.reshaped(of_rows, 1, 2 * rows), zeros], shape, 0)
+    digits = _carried(graph, digits, bits, line)
+    powers = np.zeros((6, rows, 2))
+    powers[[0, 1, 2, 5], :, 0] = [y**0, y, y * y, -y]
+    powers[[3, 4], :, 1] = [y**0, y]
+    most = _SLACK * 2 ** (bits - 1)
+    moments = graph.apply_matrix(digits, powers.reshape(6, -1))
+    moments = _carried(graph, moments, bits, most * max(int(np.sum(y * y)), rows))
+    # 2) spread, lean, mass and first below zero: products of polynomials
+    mass = 255 * rows * columns * channels
+    n = math.ceil((2 * math.log2(mass * max(rows, columns)) + 1 + 13) / bits)
+    zero = 6 * n_moments
+    flat = graph.reshaped(moments, zero)
+    flat = graph.joined([flat, _floats(graph, [0, 1])], (zero + 2,), 0)
+    shift = np.arange(n)[:, None] - np.arange(n_moments)
+    inside = (shift >= 0) & (shift < n_moments)
+    left = np.hstack([np.where(inside, 6 * shift + column, zero) for column in (0, 5)])
+    place = np.arange(n_moments)
+    one = np.where(place == 0, zero + 1, zero)
+    nothing = np.full(n_moments, zero)
+    right = np.vstack(
+        [
+            np.stack([6 * place + 2, 6 * place + 4, one, nothing], 1),
+            np.stack([6 * place + 1, 6 * place + 3, nothing, one], 1),
+        ]
     )
-    # 2) the slant, in 4096ths: three digits of 4 bits, the first of which may be 16
-    one = graph.number(1, "int64")
-    spread = graph.apply("MAXIMUM", less(times(second, mass), times(first, first)), one)
-    lean = less(times(both, mass), times(across, first))
-    opposite = less(times(across, first), times(both, mass))
-    rest = graph.apply("MINIMUM", graph.apply("MAXIMUM", lean, opposite), spread)
-    size, rest = _digit(rest, spread, 16, graph)
-    for _ in range(2):
-        digit, rest = _digit(rest, spread, 16, graph)
-        sixteen = graph.number(16, "int32")
-        size = graph.apply("ADD", times(size, sixteen), digit)
-    leans = graph.apply("GREATER_EQUAL", lean, opposite, type="bool")
-    sign = graph.apply("CAST", leans, type="int32")
-    two = graph.number(2, "int32")
-    narrow = graph.number(1, "int32")
-    slant = times(size, less(times(two, sign), narrow))
-    # 3) the row of the center of mass, in 256ths
-    filled = graph.apply("MAXIMUM", mass, one)
-    middle, rest = _digit(first, filled, rows, graph, 1)
-    part, _ = _digit(rest, filled, 256, graph)
-    whole = graph.number(256, "int32")
-    middle = graph.apply("ADD", times(middle, whole), part)
-    # 4) what each row moves
-    places = graph.constant((256 * np.arange(rows, dtype=np.int32)).reshape(-1, 1, 1))
-    flat = [graph.reshaped(values, 1, 1, 1) for values in (slant, middle)]
-    move = times(flat[0], less(places, flat[1]))
-    return graph.apply("FLOOR_DIV", move, graph.number(4096, "int32", 3))
+    factors = [_taken(graph, flat, graph.constant(t.astype(np.int32))) for t in (left, right)]
+    products = graph.product(*factors)
+    products = _carried(graph, products, bits, most**2 * 2 * n_moments)
+    # 3) quotients of the slant, of the opposite one, and of the center: two candidates of each
+    dividends = [[0, _SLANT, 0, 0], [0, -_SLANT, 0, 0], [0, 0, 0, -_PIXEL]]
+    divisors = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
+    dividend, divisor = (
+        graph.apply_matrix(products, np.tile(table, (2, 1))) for table in (dividends, divisors)
+    )
+    weights = _floats(graph, 2.0 ** (bits * np.arange(n))[None])
+    about = graph.product(weights, divisor)
+    about = graph.apply("MAXIMUM", about, graph.number(1, "float32", 2))
+    about = graph.apply("DIV", graph.product(weights, dividend), about)
+    about = graph.apply("MAXIMUM", about, graph.number(1, "float32", 2))
+    caps = [_SLANT - 1, _SLANT - 1, _PIXEL * rows]
+    about = graph.apply("MINIMUM", about, _floats(graph, [caps * 2]))
+    nearest = _nearest(graph, about)
+    tried = graph.apply("ADD", nearest, _floats(graph, [[0, 0, 0, 1, 1, 1]]))
+    rest = graph.apply("SUB", dividend, graph.apply("MUL", divisor, tried))
+    rest = _carried(graph, rest, bits, most * max(2 * _SLANT, _PIXEL * (rows + 1)))
+    # 4) half of each that is not too large, minus half of each that is, makes up the quotient
+    sign = graph.apply("ADD", graph.product(weights, rest), graph.number(0.5, "float32", 2))
+    sign = graph.apply("MINIMUM", sign, graph.number(0.5, "float32", 2))
+    sign = graph.apply("MAXIMUM", sign, graph.number(-0.5, "float32", 2))
+    found = graph.apply("ADD", graph.apply("ADD", tried, sign), sign)
+    slant = graph.apply_matrix(found, np.array([[1, -1, 0] * 2]) / (2 * _HALF))
+    middle = graph.apply_matrix(found, np.array([[0, 0, 1] * 2]) / 2)
+    # 5) what each row moves, by a slant of two digits; the quotients have a half too much
+    coarse = _nearest(graph, slant)
+    fine = graph.apply("SUB", slant, coarse)
+    distance = graph.apply("SUB", _floats(graph, (_PIXEL * y + 0.5).reshape(1, -1, 1)), middle)
+    low = graph.apply("FLOOR", graph.apply("MUL", fine, distance))
+    move = graph.apply("ADD", graph.apply("MUL", coarse, distance), low)
+    move = graph.apply("MUL", move, graph.number(1 / _HALF, "float32", 3))
+    move = graph.apply("MUL", graph.apply("FLOOR", move), graph.number(1 / _PIXEL, "float32", 3))
+    start = graph.apply("FLOOR", move)
+    return start, graph.apply("SUB", move, start)
 
 
-def _digit(
-    dividend: Tensor, divisor: Tensor, most: int, graph: TfliteGraph, factor: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Return ⌊dividend · most / divisor⌋, at most ``most``, and what is left."""
-    # There is no division of 64 bits: multiples of the divisor are counted.
-    scale = graph.number(factor or most, "int64")
-    scaled = graph.apply("MUL", dividend, scale)
-    numbers = graph.constant(np.arange(1, most + 1).reshape(1, 1, 1, -1))
-    multiples = graph.apply("MUL", divisor, numbers)
-    reached = graph.apply("GREATER_EQUAL", scaled, multiples, type="bool")
-    digit = graph.total(graph.apply("CAST", reached, type="int32"), 3)
-    used = graph.apply("MUL", graph.apply("CAST", digit, type="int64"), divisor)
-    return digit, graph.apply("SUB", scaled, used)
+def _digit_bits(rows: int) -> int:
+    """Return the bits of a digit, so that sums over rows and all that quotients need are exact."""
+    y = np.arange(rows)
+    factor = max(int(np.sum(y * y)), 2 * _SLANT, _PIXEL * (rows + 1))
+    return int(math.log2(_EXACT / (_SLACK * factor))) + 1
+
+
+def _carried(graph: TfliteGraph, values: Tensor, bits: int, largest: float) -> Tensor:
+    """Return digits at most a little larger than half the base, of digits up to ``largest``."""
+    base = 2.0**bits
+    n = values.shape[0]
+    # The last digit stays as it is.
+    table = np.eye(n, k=-1) - base * np.diag(np.arange(n) < n - 1)
+    while largest > _SLACK * base / 2:
+        carry = graph.apply("MUL", values, graph.number(1 / base, "float32", 2))
+        last = base / 2 + math.ceil(largest / base) <= _SLACK * base / 2
+        whole = _nearest(graph, carry) if last else graph.apply("FLOOR", carry)
+        moved = graph.product(_floats(graph, table), whole)
+        values = graph.apply("ADD", values, moved)
+        largest = base / (2 if last else 1) + math.ceil(largest / base)
+    return values
+
+
+def _nearest(graph: TfliteGraph, values: Tensor) -> Tensor:
+    """Return (m, n) floats rounded, halves up."""
+    return graph.apply("FLOOR", graph.apply("ADD", values, graph.number(0.5, "float32", 2)))
+
+
+def _taken(graph: TfliteGraph, values: Tensor, places: Tensor) -> Tensor:
+    """Return the values at places of a list."""
+    out = graph.tensor(places.shape, "float32")
+    return graph.node("GATHER", values, places, out=out, options=[np.int32(0)])
+
+
+def _floats(graph: TfliteGraph, values: object) -> Tensor:
+    return graph.constant(np.array(values, np.float32))

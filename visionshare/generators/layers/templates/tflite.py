@@ -76,6 +76,4 @@ def _cell_maxima(values: Tensor, axis: int, cells: np.ndarray, graph: TfliteGrap
         return parts[0]
     shape = list(values.shape)
     shape[axis] = len(parts)
-    return graph.node(
-        "CONCATENATION", *parts, out=graph.like_bytes(shape), options=[np.int32(axis)]
-    )
+    return graph.joined(parts, shape, axis)

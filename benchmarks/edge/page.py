@@ -89,11 +89,11 @@ def _on_cores(
     cells = [
         [
             row["name"] + (", -O2" if row["optimize"] == "-O2" else ""),
-            _number(max(sum(row["cores"][core][name] for name in memory) for core in shown)),
-            *(_number(row["cores"][core].get(name)) for core in shown for name in fields),
+            _number(max(sum(core[name] for name in memory) for core in taken if core)),
+            *(_number(core.get(name)) for core in taken for name in fields),
         ]
         for row in rows
-        if row["cores"]
+        if any(taken := [row["cores"].get(core, {}) for core in shown])
     ]
     names = [f"{name}, {core}" for core in shown for name in ("flash", "instructions")]
     return table(["classifier", " and ".join(memory).removeprefix("prepared_"), *names], cells)

@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for optimize in options.optimize:
             rows.append(measured(contender, options.targets, optimize, options.count))
             print(json.dumps(rows[-1]), flush=True)
-    rows += [tflite_row(file, options.set, options.data) for file in options.tflite]
+    micro = (options.tflm, options.targets, options.count)
+    rows += [tflite_row(file, options.set, options.data, *micro) for file in options.tflite]
     _store(options, of_seeds(rows), [])
     for path in options.agree:
         found = agreement(
@@ -79,6 +80,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--tflite", type=Path, nargs="*", default=[],
         help="models of int8 for TensorFlow Lite Micro: errors by LiteRT's reference kernels",
     )  # fmt: skip
+    parser.add_argument("--tflm", type=Path, help="folder of tflite-micro, see tflm.py")
     parser.add_argument("--no-trees", action="store_true", help="leave emlearn out")
     parser.add_argument("--networks", type=float, help="seconds to train each network of int8")
     parser.add_argument("--recipe", default="mnist-quick", help="whose deformations they see")

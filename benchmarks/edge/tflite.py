@@ -1,21 +1,25 @@
-"""A model of TensorFlow Lite Micro: its error by the same reference kernels, run by LiteRT."""
+"""A model of TensorFlow Lite: its error by LiteRT's reference kernels, and what Micro takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.edge.tflm import micro_cores
 from visionshare.datasets import load_images
 
 __all__ = ["tflite_row"]
 
 
-def tflite_row(file: Path, set_name: str, data: Path) -> dict[str, Any]:
-    """Return the row of a model whose inputs are gray images, in bytes that stand for 0 to 1.
+def tflite_row(
+    file: Path, set_name: str, data: Path, micro: Path | None, targets: Sequence[str], count: int
+) -> dict[str, Any]:
+    """Return the row of a model of gray images: bytes, or what stands for 0 to 1.
 
-    What it takes on a core is not counted: the interpreter is no C that is compiled here.
+    Cores are counted where a folder ``micro`` has TensorFlow Lite Micro and the model takes bytes.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -24,8 +28,8 @@ def tflite_row(file: Path, set_name: str, data: Path) -> dict[str, Any]:
     interpreter = Interpreter(str(file), experimental_op_resolver_type=reference)
     interpreter.allocate_tensors()
     (given,), first = interpreter.get_input_details(), interpreter.get_output_details()[0]
-    values = test.images / 255
-    if given["dtype"] != np.float32:
+    values = test.images if given["dtype"] == np.uint8 else test.images / 255
+    if given["dtype"] == np.int8:
         scale, zero = given["quantization"]
         values = values / scale + zero
     labels = []
@@ -37,7 +41,11 @@ def tflite_row(file: Path, set_name: str, data: Path) -> dict[str, Any]:
         labels.append(int(interpreter.get_tensor(first["index"]).argmax()))
     error = 100 * float(np.mean(np.array(labels) != test.labels))
     name = f"{file.stem}, TFLite, {file.stat().st_size:,} bytes of model"
+    cores = {}
+    if micro is not None and given["dtype"] == np.uint8:
+        chosen = np.linspace(0, len(labels) - 1, min(count, len(labels))).astype(np.int64)
+        cores = micro_cores(micro, file, test.images[chosen], np.array(labels)[chosen], targets)
     return {
-        "name": name, "optimize": "–", "errors": [error], "images": len(labels),
-        "macs": None, "seconds": None, "memory": None, "cores": {},
+        "name": name, "optimize": "-Os" if cores else "–", "errors": [error], "images": len(labels),
+        "macs": None, "seconds": None, "memory": None, "cores": cores,
     }  # fmt: skip

@@ -111,7 +111,7 @@ def compile_and_link(
             link += ["-Wl,--no-entry", "-Wl,--strip-all"]
         linked = folder / "linked"
         options = [*_machine_flags(target), OPTIMIZATIONS[optimize], "-Wl,--gc-sections", *link]
-        _zig_cc([*options, *map(str, objects), "-o", str(linked)])
+        _zig_cc([*options, *map(str, objects), *sources.linked, "-o", str(linked)])
         return linked.read_bytes(), work_size.read_bytes()
 
 

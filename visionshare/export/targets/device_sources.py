@@ -27,6 +27,8 @@ class DeviceSources:
     n_pixels, n_classes : int
     score : {"float32", "int32"}
         Type of a score.
+    linked : tuple of str, default ()
+        Files of objects and libraries that are linked with it.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class DeviceSources:
     n_pixels: int
     n_classes: int
     score: str
+    linked: tuple[str, ...] = ()
 
     @property
     def image_bytes(self) -> int:

@@ -82,10 +82,10 @@ def _ways(model: CompactClassifier, targets: Sequence[str]) -> Iterator[tuple[st
         return labels, _labeled(made.scores, program.score_scale)[1]
 
     if model.family.in_whole_numbers:
-        yield "Python, the classifier's own scores", False, python
-        yield "ONNX, onnxruntime", False, onnx
-    yield "C on this machine", False, lambda images: native_scores(sources, images)
-    yield "C in vectors of bytes on this machine", False, vectors
+        yield "Python", False, python
+        yield "onnxruntime", False, onnx
+    yield "C here", False, lambda images: native_scores(sources, images)
+    yield "C in vectors", False, vectors
     for name in targets:
         target = find_target(name)
 

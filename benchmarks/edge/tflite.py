@@ -41,9 +41,10 @@ def tflite_row(
         labels.append(int(interpreter.get_tensor(first["index"]).argmax()))
     error = 100 * float(np.mean(np.array(labels) != test.labels))
     name = f"{file.stem}, TFLite, {file.stat().st_size:,} bytes of model"
-    cores = {}
+    cores: dict[str, dict[str, Any]] = {}
     if micro is not None and given["dtype"] == np.uint8:
         chosen = np.linspace(0, len(labels) - 1, min(count, len(labels))).astype(np.int64)
+        name = f"{file.stem}, TFLite Micro"
         cores = micro_cores(micro, file, test.images[chosen], np.array(labels)[chosen], targets)
     return {
         "name": name, "optimize": "-Os" if cores else "–", "errors": [error], "images": len(labels),

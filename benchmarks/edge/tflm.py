@@ -38,9 +38,12 @@ _FLAGS = (
 )  # fmt: skip
 # Enough to find out how much is used.
 _ARENA = 1 << 20
-_HEADER = """#include <stdint.h>
+_HEADER = """#ifndef MICRO_H
+#define MICRO_H
+#include <stdint.h>
 struct micro_work {{ uint8_t arena[{arena}] __attribute__((aligned(16))); }};
 int micro_classify(const uint8_t *image, struct micro_work *work, float *scores);
+#endif
 """
 _SOURCE = """#include "tensorflow/lite/micro/micro_interpreter.h"
 #include "tensorflow/lite/micro/micro_mutable_op_resolver.h"

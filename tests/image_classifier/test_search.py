@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from visionshare.datasets import ImageSet
+from visionshare.errors import InputError
 from visionshare.image_classifier.augmenting import deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.choice import choose
@@ -83,6 +84,25 @@ def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypa
     monkeypatch.setattr(StructureSearch, "has_time", lambda self, seconds=None: seconds is None)
     choice = choose(many, Budget(3000), FEW)
     assert max(trial.epochs for trial in choice.trials) < choice.epochs
+
+
+def test_variants_are_tried_where_they_are_asked_for(many):
+    wanted = ("residual", "strided", "depthwise", "means")
+    settings = replace(FEW, close=0.0, variants=wanted, optimizer="muon", n_greedy=0)
+    proposals = [trial.proposal for trial in choose(many, Budget(30_000), settings).trials]
+    assert {p.structure.variant for p in proposals} == {"", *wanted}
+    assert {p.optimizer for p in proposals} == {"muon"}
+    assert all(str(p).endswith(", muon") for p in proposals)
+    plain = choose(many, Budget(30_000), replace(FEW, close=0.0, n_greedy=0)).trials
+    assert {(t.proposal.structure.variant, t.proposal.optimizer) for t in plain} == {("", "adam")}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"variants": "means"}, {"variants": ["wide"]}, {"optimizer": "sgd"}], ids=str
+)
+def test_settings_that_are_none_are_named(bad):
+    with pytest.raises(InputError, match=rf"^{next(iter(bad))}: got"):
+        SearchSettings(**bad)
 
 
 class _Timed(ProposalLearner):

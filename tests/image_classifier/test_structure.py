@@ -27,17 +27,21 @@ LAYERS = {
 
 
 @pytest.mark.parametrize(
-    ("layers", "head", "raster", "deslanted", "channels"),
+    ("layers", "head", "raster", "deslanted", "channels", "variant"),
     [
-        ("none", "linear", (11, 10, 1), False, ()),
-        ("one", "hidden", (11, 10, 1), True, ()),
-        ("one", "linear", (11, 10, 3), False, ("opponent", "orientations")),
-        ("two", "low-rank", (11, 10, 1), False, ()),
+        ("none", "linear", (11, 10, 1), False, (), ""),
+        ("one", "hidden", (11, 10, 1), True, (), ""),
+        ("one", "linear", (11, 10, 3), False, ("opponent", "orientations"), "residual"),
+        ("two", "low-rank", (11, 10, 1), False, (), ""),
+        ("two", "hidden", (13, 12, 1), False, (), "depthwise"),
+        ("two", "linear", (13, 11, 3), False, (), "strided"),
+        ("two", "hidden", (11, 10, 1), True, (), "means"),
     ],
 )
-def test_the_cost_is_that_of_the_classifier(layers, head, raster, deslanted, channels):
+def test_the_cost_is_that_of_the_classifier(layers, head, raster, deslanted, channels, variant):
     units = 0 if head == "linear" else 4
-    structure = Structure(LAYERS[layers], 2, 5, 2, head, units, deslanted, channels)
+    structure = Structure(LAYERS[layers], 2, 5, 2, head, units, deslanted, channels, variant)
+    assert structure.fits(raster)
     shape = raster if raster[2] > 1 else raster[:2]
     pixels = np.random.default_rng(0).integers(0, 256, (40, *shape), np.uint8)
     images = ImageSet(pixels, np.arange(40) % 3, list("abc"), "noise")
@@ -54,6 +58,9 @@ def test_colors_need_images_of_colors_and_no_slant_is_taken_out_of_channels():
 
 
 def test_structures_that_images_are_too_small_for():
+    # Layers of maps have variants; means need one position.
+    assert not Structure((), 3, 4, 2, variant="residual").fits((9, 9, 1))
+    assert Structure((), 9, 4, 2, variant="means").fits((9, 9, 1))
     assert Structure((), 8, 1, 1).fits((8, 9, 1))
     assert not Structure((), 9, 1, 1).fits((8, 9, 1))
     # A cell without a position of its own is none.

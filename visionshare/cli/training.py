@@ -290,11 +290,13 @@ def train(
         budget = search.limits
         seconds = search.seconds
         trials: dict[str, list[Any]] = {}
+        asked: dict[str, Any] = {}
         if recipe.search is not None and not searches:
             budget = recipe.search.budget
             seconds = recipe.search.time
+            asked = {"variants": recipe.search.variants, "optimizer": recipe.search.optimizer}
         if searches or recipe.search is not None:
-            settings = SearchSettings(seconds=seconds, begun=begun, client=client)
+            settings = SearchSettings(seconds=seconds, begun=begun, client=client, **asked)
             bounds = [option for option in search.given if option != "--pretrained"]
             bounds += [] if pictures.size is None else ["--size"]
             folder = local_place(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,11 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         Whether features of a pretrained network are tried too, on images of up to 224 pixels: with
         "auto" where the extra ``visionshare[pretrained]`` is installed, sides are 16 at least, and
         ``budget`` is None or allows it. A file is another network, in ONNX.
-
+    variants : sequence of {"residual", "strided", "depthwise", "means"}, default ()
+        Variants of the best layers that are tried too, a trial each: residual sums, strides in
+        place of cells, depthwise templates, means over the plane.
+    optimizer : {"adam", "muon"}, default "adam"
+        What makes steps of gradients, as of :class:`visionshare.FineTuning`.
     warm_start : bool, default False
         Whether a second ``fit`` learns on: structure and features of the first one stay, and no
         search is made. Give it all images that are to count, those of new classes among them.
@@ -189,6 +193,8 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         cluster: Any = None,
         pretrained: Any = "auto",
         verbose: int = 0,
+        variants: Sequence[str] = (),
+        optimizer: str = "adam",
         warm_start: bool = False,
     ) -> None:
         self.features = features
@@ -206,6 +212,8 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         self.cluster = cluster
         self.pretrained = pretrained
         self.verbose = verbose
+        self.variants = variants
+        self.optimizer = optimizer
         self.warm_start = warm_start
 
     def fit(

@@ -35,7 +35,14 @@ def checked_settings(model: Any) -> SearchSettings:
     augment = model.augment
     if not isinstance(augment, Augmentation) and augment not in ("auto", True, False):
         raise InputError("augment", augment, "'auto', True, False, or an Augmentation")
-    return SearchSettings(features, augment, model.time, tried=teller(model.verbose))
+    return SearchSettings(
+        features,
+        augment,
+        model.time,
+        tried=teller(model.verbose),
+        variants=model.variants,
+        optimizer=model.optimizer,
+    )
 
 
 def weights_of_numbers(class_weight: Any, classes: list[Any]) -> dict[Any, float] | str | None:

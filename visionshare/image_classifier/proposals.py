@@ -33,6 +33,8 @@ _SEARCH_IMAGES = 600
 _DENSE_COPIES = 3
 # Refits of weights that gradients will move anyhow.
 _REFIT_TOL = 1e-3
+# Peak rates of optimizers.
+_RATES = {"adam": 1e-2, "muon": 3e-2}
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class Proposal:
     members: int = 1
     #: Smoothing of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
     smoothing: float = 0.0
+    #: What makes steps of gradients, as ``optimizer`` of :class:`visionshare.FineTuning`.
+    optimizer: str = "adam"
 
     def __str__(self) -> str:
         if isinstance(self.features, Greedy):
@@ -119,7 +123,8 @@ class Proposal:
         several = f"mean of {self.members}: " if self.members > 1 else ""
         bits = "" if self.bits is None else f", {self.bits.templates}-bit templates"
         smooth = ", smoothed labels" if self.smoothing else ""
-        return f"{several}{self.features}{bits}, {self.words}{smooth}"
+        steps = "" if self.optimizer == "adam" else f", {self.optimizer}"
+        return f"{several}{self.features}{bits}, {self.words}{smooth}{steps}"
 
     @property
     def structure(self) -> Structure | None:
@@ -197,7 +202,8 @@ class Proposal:
         tuning: dict[str, Any] = {
             "epochs": epochs,
             "batch": data.batch,
-            "rate": 0.01,
+            "rate": _RATES[self.optimizer],
+            "optimizer": self.optimizer,
             "head": structure.head,
             "weight_standardization": True,
             # Of the last steps, when the rate is low.

@@ -35,6 +35,7 @@ def first_stages(state: StructureSearch) -> list[tuple[Stage, float]]:
         (_heads, 0.0),
         (_fewer_layers, settings.likely),
         (_smoothed, settings.likely),
+        (_variants, settings.likely),
     ]
 
 
@@ -77,7 +78,8 @@ def _structures(state: StructureSearch) -> Iterable[Proposal]:
     else:
         augmentations = [shifted(state.data), deformed(state.data)]
     for augmentation, words in augmentations:
-        yield Proposal(found, augmentation, words, state.bits)
+        optimizer = state.settings.optimizer
+        yield Proposal(found, augmentation, words, state.bits, optimizer=optimizer)
 
 
 def pixels_alone(state: StructureSearch) -> Iterable[Proposal]:
@@ -160,6 +162,13 @@ def _smoothed(state: StructureSearch) -> Iterable[Proposal]:
         yield replace(state.proposal, smoothing=state.settings.smoothing)
 
 
+def _variants(state: StructureSearch) -> Iterable[Proposal]:
+    structure = state.structure
+    for variant in state.settings.variants if structure is not None else ():
+        others = {**_all_but_width(structure), "variant": variant}
+        yield from _changed(state, len(structure.layers), **others)
+
+
 def _members(state: StructureSearch) -> Iterable[Proposal]:
     if state.structure is not None and state.members > 1:
         yield replace(state.proposal, members=state.members)
@@ -207,5 +216,5 @@ def _pools(state: StructureSearch) -> Iterable[Proposal]:
 
 def _all_but_width(structure: Structure) -> dict[str, Any]:
     """Return what a structure has beside its layers and templates."""
-    names = ("channels", "head", "n_units", "deslanted")
+    names = ("channels", "head", "n_units", "deslanted", "variant")
     return {name: getattr(structure, name) for name in names}

@@ -16,9 +16,10 @@ from visionshare.generators import FeatureFamily
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.image_classifier.budget import Budget
 from visionshare.image_classifier.proposals import Data, Proposal, widest
-from visionshare.image_classifier.structure import Structure
+from visionshare.image_classifier.structure import VARIANTS, Structure
 from visionshare.image_classifier.transfer import Transfer
 from visionshare.image_classifier.trials import Trial, Trials
+from visionshare.solvers import OPTIMIZERS
 
 
 def check_seconds(seconds: Any) -> None:
@@ -63,6 +64,11 @@ class SearchSettings:
     close: float = 2.0
     #: Classifiers that share the budget, where several do.
     members: int = 3
+    #: Variants of the best structure that are tried too, of
+    #: :data:`visionshare.image_classifier.structure.VARIANTS`; each is one more trial.
+    variants: Sequence[str] = ()
+    #: What makes steps of gradients: "adam" or "muon".
+    optimizer: str = "adam"
     #: Size of heads with units, and smoothing of labels.
     n_units: int = 32
     smoothing: float = 0.1
@@ -83,6 +89,12 @@ class SearchSettings:
     #: Pictures that the classifier is learned again from in the end.
     n_refit: int = 0
     clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        if isinstance(self.variants, str) or not set(self.variants) <= set(VARIANTS):
+            raise InputError("variants", self.variants, f"some of {', '.join(VARIANTS)}")
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError("optimizer", self.optimizer, " or ".join(map(repr, OPTIMIZERS)))
 
     @property
     def left(self) -> float:

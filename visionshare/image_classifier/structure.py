@@ -17,7 +17,12 @@ from visionshare.learners.fine_tuning.heads import UNITS
 
 T = TypeVar("T")
 
+#: Other structures of the same layers: a residual sum after the maps; strides in place of cells;
+#: depthwise templates before those of one pixel; means over the plane in place of a grid of cells.
+VARIANTS = ("residual", "strided", "depthwise", "means")
 _N_ORIENTATIONS = 6
+# The side of templates of residual sums.
+_SIDE_OF_SUMS = 3
 # Bytes of a learned number, and of the number of a feature.
 _FLOAT = 4
 _ID = 8
@@ -29,8 +34,8 @@ class MapLayer:
 
     Examples
     --------
-    >>> str(MapLayer(8, 3, 2)), MapLayer(8, 3, 2).seen((28, 28, 1))
-    ('8 maps 3x3/2', (13, 13, 8))
+    >>> str(MapLayer(8, 3, 2))
+    '8 maps 3x3/2'
     """
 
     n_maps: int
@@ -39,11 +44,6 @@ class MapLayer:
 
     def __str__(self) -> str:
         return f"{self.n_maps} maps {self.size}x{self.size}/{self.pool}"
-
-    def seen(self, raster: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Return rows, columns and number of the maps of an image; none where it is too small."""
-        rows, cols = (max(0, side - self.size + 1) // self.pool for side in raster[:2])
-        return rows, cols, self.n_maps
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Structure:
     #: Channels that the first layer sees, see :class:`visionshare.Channels`; none for the image
     #: itself, and where slant is taken out.
     channels: tuple[str, ...] = ()
+    #: One of ``VARIANTS``, or nothing.
+    variant: str = ""
 
     def __str__(self) -> str:
         q = self.patch_size
@@ -81,6 +83,7 @@ class Structure:
             parts.append("+".join(self.channels))
         parts += map(str, self.layers)
         parts.append(f"{self.n_templates} templates {q}x{q} in {g}x{g} cells")
+        parts += [self.variant] if self.variant else []
         if self.head in UNITS:
             parts.append(f"{self.n_units} {self.head} units")
         return ", ".join(parts)
@@ -88,22 +91,19 @@ class Structure:
     @property
     def n_features(self) -> int:
         """Features: one for each template and cell."""
-        return self.n_templates * self.grid**2
+        return self.n_templates * (1 if self.variant == "means" else self.grid**2)
 
-    def rasters(self, raster: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        """Return rows, columns and channels of what the first layer sees, and of each layer."""
+    def costs(self, raster: tuple[int, int, int]) -> list[LayerCost]:
+        """Return what each layer of templates costs and gives."""
         rows, cols, n_channels = raster
         if self.channels:
             n_channels = len(channel_names(self.channels, _N_ORIENTATIONS))
-        rasters = [(rows, cols, n_channels)]
-        for layer in self.layers:
-            rasters.append(layer.seen(rasters[-1]))
-        return rasters
-
-    def positions(self, raster: tuple[int, int, int]) -> tuple[int, int]:
-        """Return rows and columns of the positions of a template."""
-        rows, cols, _ = self.rasters(raster)[-1]
-        return rows - self.patch_size + 1, cols - self.patch_size + 1
+        shape = (rows, cols, n_channels)
+        found = []
+        for layer in self._templates(1, 1):
+            found.append(LayerCost.of(layer, shape))
+            shape = found[-1].shape
+        return found
 
     def fits(self, raster: tuple[int, int, int]) -> bool:
         """Return whether images have the channels, and each cell a position of its own."""
@@ -112,7 +112,10 @@ class Structure:
             return False
         if self.channels and (self.deslanted or raster[2] not in (1, 3)):
             return False
-        return min(self.positions(raster)) >= self.grid
+        if not self.layers and self.variant not in ("", "means"):
+            return False
+        least = 1 if self.variant == "means" else self.grid
+        return min(self.costs(raster)[-1].positions) >= least
 
     def features(self, templates_per_round: int, n_patches: int) -> dict[str, Any]:
         """Return the section [features] of a recipe."""
@@ -122,17 +125,67 @@ class Structure:
             layers.append({"kind": "channels", **own})
         elif self.deslanted:
             layers.append({"kind": "deslant"})
-        for layer in self.layers:
-            own = {"n_templates": layer.n_maps, "size": layer.size, "pool": layer.pool}
-            layers.append({"kind": "templates", **own, "n_patches": n_patches})
-        last = {
-            "n_templates": self.n_templates * templates_per_round,
-            "size": self.patch_size,
-            "grid": self.grid,
-            "n_patches": n_patches,
-        }
-        layers.append({"kind": "templates", **last})
+        layers += self._templates(templates_per_round, n_patches)
         return {"pool": "network", "parameters": {"layers": layers}}
+
+    def _templates(self, templates_per_round: int, n_patches: int) -> list[dict[str, Any]]:
+        """Return the layers of templates, as a recipe says them."""
+        found: list[dict[str, Any]] = []
+        patches = {"n_patches": n_patches}
+        for number, layer in enumerate(self.layers):
+            cells = {"pool": layer.pool}
+            if self.variant == "strided":
+                cells = {"stride": layer.pool}
+            found += self._separated(layer.n_maps, layer.size, cells | patches, first=number == 0)
+        if self.variant == "residual":
+            found.append({"kind": "residual", "size": _SIDE_OF_SUMS, **patches})
+        cells = {} if self.variant == "means" else {"grid": self.grid}
+        n = self.n_templates * templates_per_round
+        found += self._separated(n, self.patch_size, cells | patches, first=not self.layers)
+        return found + ([{"kind": "means"}] if self.variant == "means" else [])
+
+    def _separated(
+        self, n: int, size: int, others: dict[str, Any], *, first: bool
+    ) -> list[dict[str, Any]]:
+        """Return a layer of templates, or depthwise ones and then those of a pixel."""
+        layers: list[dict[str, Any]] = []
+        if self.variant == "depthwise" and not first:
+            patches = {"contrast": "unit", "n_patches": others["n_patches"]}
+            layers.append({"kind": "depthwise", "size": size, **patches})
+            size = 1
+        return [*layers, {"kind": "templates", "n_templates": n, "size": size, **others}]
+
+
+class LayerCost(NamedTuple):
+    """What a layer costs: templates, taps of each, multiply-accumulates; and its output."""
+
+    n_templates: int
+    #: 0 where nothing is learned.
+    n_taps: int
+    macs: int
+    #: Rows and columns of positions.
+    positions: tuple[int, int]
+    shape: tuple[int, int, int]
+
+    @staticmethod
+    def of(layer: dict[str, Any], raster: tuple[int, int, int]) -> LayerCost:
+        """Return the cost of a layer, as a recipe says it, on images."""
+        rows, cols, channels = raster
+        if layer["kind"] == "means":
+            return LayerCost(channels, 0, rows * cols * channels, (rows, cols), (1, 1, channels))
+        q = layer["size"]
+        taps = q**2 * (1 if layer["kind"] == "depthwise" else channels)
+        n = layer.get("n_templates", channels)
+        if layer["kind"] == "residual":
+            return LayerCost(n, taps, rows * cols * n * (taps + 1), (rows, cols), raster)
+        positions = (max(0, rows - q + 1), max(0, cols - q + 1))
+        if "grid" in layer:
+            cells = (layer["grid"], layer["grid"], n)
+            return LayerCost(n, taps, positions[0] * positions[1] * n * taps, positions, cells)
+        pool = layer.get("pool", 1)
+        down, across = (-(-side // layer.get("stride", 1)) // pool for side in positions)
+        macs = down * across * pool**2 * n * taps
+        return LayerCost(n, taps, macs, positions, (down, across, n))
 
 
 class Cost(NamedTuple):
@@ -162,18 +215,11 @@ def cost_of(
         macs += MACS_PER_VALUE * height * width * channels
     if structure.channels:
         macs += Channels(structure.channels, _N_ORIENTATIONS).of_shape(raster).macs()
-    # 2) layers of maps
-    rasters = structure.rasters(raster)
-    for layer, below, maps in zip(structure.layers, rasters, rasters[1:], strict=False):
-        taps = layer.n_maps * layer.size**2 * below[2]
-        macs += maps[0] * maps[1] * layer.pool**2 * taps
-        parameters += taps + layer.n_maps
-    # 3) templates in cells
-    rows, cols = structure.positions(raster)
-    taps = structure.n_templates * structure.patch_size**2 * rasters[-1][2]
-    macs += rows * cols * taps
-    parameters += taps + structure.n_templates
-    # 4) the head
+    # 2) layers of templates
+    for layer in structure.costs(raster):
+        macs += layer.macs
+        parameters += layer.n_templates * (layer.n_taps + 1) if layer.n_taps else 0
+    # 3) the head
     n_features = structure.n_features
     if structure.head in UNITS:
         n_units = structure.n_units
@@ -200,12 +246,10 @@ def flash_of(structure: Structure, raster: tuple[int, int, int], n_classes: int,
     >>> flash_of(Structure((), 3, 10, 2), (8, 8, 1), 5, Bits(4, 4))
     1370
     """
-    rasters = structure.rasters(raster)
-    tables = []
-    for layer, below in zip(structure.layers, rasters, strict=False):
-        tables.append(TableSize(layer.n_maps, layer.size**2 * below[2], bits.templates))
-    taps = structure.patch_size**2 * rasters[-1][2]
-    tables.append(TableSize(structure.n_templates, taps, bits.templates))
+    tables = [
+        TableSize(layer.n_templates, max(1, layer.n_taps), bits.templates)
+        for layer in structure.costs(raster)
+    ]
     values = structure.n_features
     if structure.head in UNITS:
         tables.append(TableSize(structure.n_units, values, bits.weights))

@@ -167,11 +167,14 @@ class UnknownPart(Section):
 class SearchPart(Section):
     """What a search may cost, as :class:`visionshare.ImageClassifier` takes it.
 
-    ``budget``: multiply-accumulates, or a table of limits. ``time``: seconds.
+    ``budget``: multiply-accumulates, or a table of limits. ``time``: seconds. ``variants`` of the
+    best layers are tried too.
     """
 
     budget: Any = None
     time: float | None = Field(default=None, gt=0)
+    variants: list[Literal["residual", "strided", "depthwise", "means"]] = Field(default=[])
+    optimizer: Literal["adam", "muon"] = "adam"
 
 
 class Recipe(Section):

@@ -39,7 +39,7 @@ _PEERS_OF_CORES = ("emlearn", "LeNet", "separable CNN", "BitNetMCU", "TinyMaix")
 _COMPARISONS = {
     "mnist": ("peers-deformed", "peers-more", "peers-gates"),
     "fashion-mnist": ("peers-fashion-deformed",),
-    "cifar10": ("peers-cifar10",),
+    "cifar10": ("peers-cifar10", "peers-cifar10-resnet8"),
 }
 _RECIPES = {"mnist": "mnist-", "fashion-mnist": "fashion-", "cifar10": "cifar10-"}
 

@@ -164,7 +164,9 @@ def _smoothed(state: StructureSearch) -> Iterable[Proposal]:
 
 def _variants(state: StructureSearch) -> Iterable[Proposal]:
     structure = state.structure
-    for variant in state.settings.variants if structure is not None else ():
+    if structure is None:
+        return
+    for variant in state.settings.variants:
         others = {**_all_but_width(structure), "variant": variant}
         yield from _changed(state, len(structure.layers), **others)
 

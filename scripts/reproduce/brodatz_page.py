@@ -27,14 +27,12 @@ def _methods(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
     return table(["", *map(str, shown), "at the end", "accuracy", "seconds"], rows)
 
 
-def _sizes(measured: dict[str, Any]) -> str:
-    """Return accuracies by the training patches of a class."""
-    sizes = sorted(measured["sizes"])
-    rows: list[list[Any]] = [["seeds", *(len(measured["sizes"][n]["fixed"]) for n in sizes)]]
-    for name in COLORS:
-        found = [measured["sizes"][n][name] for n in sizes]
-        rows.append([name, *(spread([r.accuracy[-1] for r in runs]) for runs in found)])
-    return table(["training patches per class", *(f"{n:,}" for n in sizes)], rows)
+def _of_most(measured: dict[str, Any]) -> str:
+    """Return the accuracies of the largest number of training patches of a class."""
+    most = max(measured["sizes"])
+    runs = measured["sizes"][most]
+    each = [f"{name} {spread([r.accuracy[-1] for r in runs[name]])}" for name in COLORS]
+    return f"With {most:,} per class (seeds: {len(runs['fixed'])}): {', '.join(each)} %."
 
 
 def _ratios(runs: list[Any], others: list[Any], slack: float = 0.0) -> list[float]:
@@ -87,7 +85,6 @@ def write(out: Path, measured: dict[str, Any], settings: dict[str, Any]) -> None
             name=name,
             n=n,
             methods=_methods(results, counts),
-            sizes=_sizes(results),
         )
         for name, results in measured.items()
     ]
@@ -101,4 +98,5 @@ def write(out: Path, measured: dict[str, Any], settings: dict[str, Any]) -> None
         pool=settings["pool"],
         faster=_faster(measured),
         sets="\n\n".join(parts),
+        most=_of_most(next(iter(measured.values()))),
     )

@@ -325,7 +325,6 @@ def write(out: Path, found: dict[str, Any], n_train: int) -> None:
         n_components=POOL["n_components"],
         n_validation=f"{min(VALIDATION, n_train // 6):,}",
         searches=table_of(searches),
-        scored="all candidates, screened",
         cost=f"{seconds['all candidates'] / seconds['all candidates, screened']:.1f}",
         n_seeds=SEARCH_SEEDS,
         moved_above=f"{np.mean(errors) - error:.2f}",

@@ -3,9 +3,10 @@
     python -m scripts.reproduce.all --data DIR --quick     # one seed of small parts
     python -m scripts.reproduce.all --data DIR             # all seeds
 
-Pages, raw runs and logs are in out/pages-COMMIT. A run that is stopped goes on: pages that are
-there stay. What each page took is printed, and kept in all.json. Comparisons with other classifiers
-are pages of benchmarks.peers, benchmarks.pictures and benchmarks.edge.
+Peers need `pip install -e '.[dev,benchmarks]'`. Pages, raw runs and logs are in out/pages-COMMIT. A
+run that is stopped goes on: pages that are there stay. What each page took is printed, and kept in
+all.json. Comparisons with other classifiers are pages of benchmarks.peers, benchmarks.pictures and
+benchmarks.edge.
 """
 
 from __future__ import annotations

@@ -123,10 +123,10 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         "auto" where the extra ``visionshare[pretrained]`` is installed, sides are 16 at least, and
         ``budget`` is None or allows it. A file is another network, in ONNX.
     variants : sequence of {"residual", "strided", "depthwise", "means"}, default ()
-        Variants of the best layers that are tried too, a trial each: residual sums, strides in
-        place of cells, depthwise templates, means over the plane.
+        Variants of the best network to try as well, one trial each: residual sums, strides in place
+        of pooling cells, depthwise templates, means over the plane.
     optimizer : {"adam", "muon"}, default "adam"
-        What makes steps of gradients, as of :class:`visionshare.FineTuning`.
+        The optimizer of fine-tuning, see :class:`visionshare.FineTuning`.
     warm_start : bool, default False
         Whether a second ``fit`` learns on: structure and features of the first one stay, and no
         search is made. Give it all images that are to count, those of new classes among them.

@@ -114,7 +114,7 @@ class Proposal:
     members: int = 1
     #: Smoothing of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
     smoothing: float = 0.0
-    #: What makes steps of gradients, as ``optimizer`` of :class:`visionshare.FineTuning`.
+    #: The optimizer of fine-tuning, see :class:`visionshare.FineTuning`.
     optimizer: str = "adam"
 
     def __str__(self) -> str:

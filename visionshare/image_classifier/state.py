@@ -67,7 +67,7 @@ class SearchSettings:
     #: Variants of the best structure that are tried too, of
     #: :data:`visionshare.image_classifier.structure.VARIANTS`; each is one more trial.
     variants: Sequence[str] = ()
-    #: What makes steps of gradients: "adam" or "muon".
+    #: The optimizer of fine-tuning: "adam" or "muon".
     optimizer: str = "adam"
     #: Size of heads with units, and smoothing of labels.
     n_units: int = 32

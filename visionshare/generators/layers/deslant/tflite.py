@@ -56,12 +56,32 @@ def emit(layer: IntegerDeslant, values: Tensor, graph: TfliteGraph) -> Tensor:
 def _moves(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> tuple[Tensor, Tensor]:
     """Return whole pixels that each row moves, and the part that is left, (1, rows, 1)."""
     rows, columns, channels = layer.in_shape
-    y = np.arange(rows)
     line = 255 * channels * columns * max(1, columns - 1) // 2
     bits = _digit_bits(rows)
     if line >= _EXACT or bits < 4:
         raise InputError("image_shape", layer.in_shape, "smaller images, such as 128×128")
-    # 1) moments: mass, first, second, across, both, and first below zero
+    moments = _moments(layer, lines, graph)
+    products = _products(layer, moments, graph)
+    slant, middle = _quotients(rows, products, graph)
+    # The slant has two digits; the quotients have a half too much.
+    y = np.arange(rows)
+    coarse = _nearest(graph, slant)
+    fine = graph.apply("SUB", slant, coarse)
+    distance = graph.apply("SUB", _floats(graph, (_PIXEL * y + 0.5).reshape(1, -1, 1)), middle)
+    low = graph.apply("FLOOR", graph.apply("MUL", fine, distance))
+    move = graph.apply("ADD", graph.apply("MUL", coarse, distance), low)
+    move = graph.apply("MUL", move, graph.number(1 / _HALF, "float32", 3))
+    move = graph.apply("MUL", graph.apply("FLOOR", move), graph.number(1 / _PIXEL, "float32", 3))
+    start = graph.apply("FLOOR", move)
+    return start, graph.apply("SUB", move, start)
+
+
+def _moments(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> Tensor:
+    """Return digits of mass, first, second, across, both, and first below zero, (n, 6)."""
+    rows, columns, channels = layer.in_shape
+    y = np.arange(rows)
+    bits = _digit_bits(rows)
+    line = 255 * channels * columns * max(1, columns - 1) // 2
     x = np.repeat(np.arange(columns), channels)
     of_rows = graph.apply_matrix(lines, np.stack([np.ones_like(x), x]))
     largest = 255 * columns * channels * max(int(np.sum(y * y)), rows) * max(1, columns)
@@ -75,8 +95,14 @@ def _moves(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> tuple[Te
     powers[[3, 4], :, 1] = [y**0, y]
     most = _SLACK * 2 ** (bits - 1)
     moments = graph.apply_matrix(digits, powers.reshape(6, -1))
-    moments = _carried(graph, moments, bits, most * max(int(np.sum(y * y)), rows))
-    # 2) spread, lean, mass and first below zero: products of polynomials
+    return _carried(graph, moments, bits, most * max(int(np.sum(y * y)), rows))
+
+
+def _products(layer: IntegerDeslant, moments: Tensor, graph: TfliteGraph) -> Tensor:
+    """Return digits of spread, lean, mass and first below zero, (n, 4): products of polynomials."""
+    rows, columns, channels = layer.in_shape
+    bits = _digit_bits(rows)
+    n_moments = moments.shape[0]
     mass = 255 * rows * columns * channels
     n = math.ceil((2 * math.log2(mass * max(rows, columns)) + 1 + 13) / bits)
     zero = 6 * n_moments
@@ -96,8 +122,17 @@ def _moves(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> tuple[Te
     )
     factors = [_taken(graph, flat, graph.constant(t.astype(np.int32))) for t in (left, right)]
     products = graph.product(*factors)
-    products = _carried(graph, products, bits, most**2 * 2 * n_moments)
-    # 3) quotients of the slant, of the opposite one, and of the center: two candidates of each
+    most = _SLACK * 2 ** (bits - 1)
+    return _carried(graph, products, bits, most**2 * 2 * n_moments)
+
+
+def _quotients(rows: int, products: Tensor, graph: TfliteGraph) -> tuple[Tensor, Tensor]:
+    """Return the slant, and the row of the center of mass, (1, 1) each."""
+    # Quotients are of the slant, of the opposite one, and of the center.
+    bits = _digit_bits(rows)
+    n = products.shape[0]
+    most = _SLACK * 2 ** (bits - 1)
+    # 1) two candidates of each quotient
     dividends = [[0, _SLANT, 0, 0], [0, -_SLANT, 0, 0], [0, 0, 0, -_PIXEL]]
     divisors = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
     dividend, divisor = (
@@ -114,23 +149,14 @@ def _moves(layer: IntegerDeslant, lines: Tensor, graph: TfliteGraph) -> tuple[Te
     tried = graph.apply("ADD", nearest, _floats(graph, [[0, 0, 0, 1, 1, 1]]))
     rest = graph.apply("SUB", dividend, graph.apply("MUL", divisor, tried))
     rest = _carried(graph, rest, bits, most * max(2 * _SLANT, _PIXEL * (rows + 1)))
-    # 4) half of each that is not too large, minus half of each that is, makes up the quotient
+    # 2) half of each that is not too large, minus half of each that is, makes up the quotient
     sign = graph.apply("ADD", graph.product(weights, rest), graph.number(0.5, "float32", 2))
     sign = graph.apply("MINIMUM", sign, graph.number(0.5, "float32", 2))
     sign = graph.apply("MAXIMUM", sign, graph.number(-0.5, "float32", 2))
     found = graph.apply("ADD", graph.apply("ADD", tried, sign), sign)
     slant = graph.apply_matrix(found, np.array([[1, -1, 0] * 2]) / (2 * _HALF))
     middle = graph.apply_matrix(found, np.array([[0, 0, 1] * 2]) / 2)
-    # 5) what each row moves, by a slant of two digits; the quotients have a half too much
-    coarse = _nearest(graph, slant)
-    fine = graph.apply("SUB", slant, coarse)
-    distance = graph.apply("SUB", _floats(graph, (_PIXEL * y + 0.5).reshape(1, -1, 1)), middle)
-    low = graph.apply("FLOOR", graph.apply("MUL", fine, distance))
-    move = graph.apply("ADD", graph.apply("MUL", coarse, distance), low)
-    move = graph.apply("MUL", move, graph.number(1 / _HALF, "float32", 3))
-    move = graph.apply("MUL", graph.apply("FLOOR", move), graph.number(1 / _PIXEL, "float32", 3))
-    start = graph.apply("FLOOR", move)
-    return start, graph.apply("SUB", move, start)
+    return slant, middle
 
 
 def _digit_bits(rows: int) -> int:

@@ -55,6 +55,7 @@ def test_wrong_settings_name_the_key(setting, message):
         ("learner.rounds=0", "^[^']*learner.rounds: got 0; accepted: a whole number of at least 1"),
         ("learner.alpha=much", "learner.alpha: .* valid number"),
         ("learner.patience=0", "learner.patience: "),
+        ("learner.gap_tol=1", r"learner.gap_tol: got 1.*; accepted: a fraction in \[0, 1\)"),
     ],
 )
 def test_wrong_settings_of_the_other_learner(setting, message):

@@ -117,6 +117,7 @@ class PartitionedTasks(TaskProblem):
     intercept_importance = summed(TaskProblem.intercept_importance)
     curvature_grams = summed(TaskProblem.curvature_grams)
     loss_value = summed(TaskProblem.loss_value)
+    fenchel_young = summed(TaskProblem.fenchel_young)
 
     def gradient(self, z: Any) -> TaskWeights:
         W, b = self.total(_gradient, z)

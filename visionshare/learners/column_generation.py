@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import cast
 
@@ -56,6 +56,8 @@ class GenerationSettings:
     corrective: bool = True
     # Iterations of rounds in a row that only solve on, at most.
     most_iterations: float = np.inf
+    # No part of the description of older runs: 0 changes none.
+    gap_tol: float = field(default=0.0, repr=False)
 
 
 def generate(
@@ -95,6 +97,8 @@ def generate(
         last = _round(0, 0, [], active, 0.0, weights, solved, begun, moved)
         yield last
     quiet = 0
+    # The largest violation since the restricted problem last changed.
+    worst = 0.0
     useless = pool.flat()
     assert last is not None
     gains = _gains(history)
@@ -112,6 +116,10 @@ def generate(
         again = not settings.corrective and kkt > settings.refit_tol
         state = _state(pool, problem, weights, active, searches)
         chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
+        if settings.gap_tol and chosen:
+            worst = max(worst, *(candidate.score for candidate in chosen))
+            if problem.duality_gap(weights, worst) <= settings.gap_tol * value:
+                chosen = []
         # What violates optimality is known only where the restricted problem is solved: without a
         # violator the solver goes on, as long as it gains.
         unsolved = settings.corrective and kkt > settings.refit_tol and gains
@@ -123,6 +131,7 @@ def generate(
                 return
             continue
         quiet = 0
+        worst = 0.0
         number = number + 1
         fresh = [candidate for candidate in chosen if candidate.number not in active]
         for candidate in fresh:
@@ -159,7 +168,9 @@ def ending(history: Sequence[Round], settings: GenerationSettings, n_features: i
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     if lost > _FINER:
         return "refit_tol"
-    return "optimal" if history[-1].gap <= settings.refit_tol else "max_iter"
+    if history[-1].gap > settings.refit_tol:
+        return "max_iter"
+    return "gap" if settings.gap_tol else "optimal"
 
 
 def was_cut(history: Sequence[Round], settings: GenerationSettings) -> bool:
@@ -265,7 +276,7 @@ def _chosen(
     violation = Violation(problem.norm, problem.alpha, problem.shared_alpha)
     numbers = np.array([candidate.number for candidate in best])
     violations = violation.score(pool, state, numbers)
-    least = min(s for s in (problem.alpha, problem.shared_alpha) if np.isfinite(s))
+    least = problem.least_alpha
     movable = set(active)
     return [
         replace(candidate, score=float(violated))

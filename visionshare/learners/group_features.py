@@ -32,6 +32,7 @@ class _GroupFeatures(TaskLearner):
     solver: str | Callable[[TaskProblem], Solver] = "newton"
     scaling: str = "unit_norm"
     tol: float = 1e-3
+    gap_tol: float = 0.0
     refit_tol: float = 1e-4
     max_iter: int = 3000
     warm_start: bool = False
@@ -75,14 +76,19 @@ default "squared_hinge"
         round that are scored on all examples, and steps uphill that the best take before they
         enter.
     patience : int, default 1
-        Stop after so many searches in a row that find no violator.
+        Stop after so many searches in a row that are in vain: that find no violator.
     solver : {"newton", "fista", "admm"} or callable, default "newton"
         How the restricted master problem is solved: a name, or what makes a solver of a problem,
         such as ``functools.partial(visionshare.solvers.Admm, as_published=True)`` for the paper's
         own settings.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
-        A candidate enters only if it violates optimality by more than this fraction of λ.
+        A candidate enters only if it violates optimality by more than this fraction of λ. Where
+        none does, the objective is above that of all candidates by at most this fraction of it.
+    gap_tol : float, default 0.0
+        Above 0, at least ``tol``: a search is in vain, too, if the duality gap is at most this
+        fraction of the objective, which is then so near to that of all candidates. Searches that
+        look at a part of these, such as "sampled", estimate the gap by those that they scored.
     refit_tol : float, default 1e-4
         KKT residual of the restricted master problem, as a fraction of λ.
     max_iter : int, default 3000
@@ -99,7 +105,7 @@ default "squared_hinge"
         Weights of the unscaled features: w_t + w̃.
     history_ : tuple of Round
         Every round: objective, violation, weights of scaled columns.
-    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
+    stopped_by_ : {"optimal", "gap", "rounds", "max_features", "refit_tol", "max_iter"}
         See :func:`visionshare.learners.column_generation.ending`.
     path_ : tuple of PathStep
         The classifier after each round whose features are the first of ``support_``.
@@ -137,7 +143,7 @@ class GroupFeatureRegressor(TaskRegressor, _GroupFeatures):
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
     q, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
-patience, solver, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, \
+patience, solver, scaling, tol, gap_tol, refit_tol, max_iter, warm_start, checkpoint, \
 n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1

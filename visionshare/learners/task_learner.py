@@ -18,7 +18,12 @@ from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
 from visionshare.learners.checkpoint import History, run_identity
 from visionshare.learners.column_generation import GenerationSettings, ending, generate, was_cut
-from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
+from visionshare.learners.parameters import (
+    check_fraction,
+    check_numbers,
+    check_run,
+    check_whole_numbers,
+)
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
 from visionshare.learners.task_targets import Targets, TargetsOf
@@ -88,6 +93,7 @@ class TaskLearner(Learner):
     warm_start: bool
     scaling: str
     tol: float
+    gap_tol: float = 0.0
     refit_tol: float
     max_iter: int
     checkpoint: str | os.PathLike[str] | None = None
@@ -102,6 +108,7 @@ class TaskLearner(Learner):
         check_whole_numbers(self, 1, "max_features", optional=True)
         check_numbers(self, "tol", "refit_tol", "eps")
         check_numbers(self, "alpha", "shared_alpha", positive=True, optional=True)
+        self._check_gap()
         if self.alpha is None and self.shared_alpha is None:
             raise InputError("alpha", None, "a number for alpha, shared_alpha or both")
         if isinstance(self.loss, str):
@@ -124,7 +131,16 @@ class TaskLearner(Learner):
             solver=solver,
             corrective=self.corrective,
             most_iterations=self._most_iterations,
+            gap_tol=float(self.gap_tol),
         )
+
+    def _check_gap(self) -> None:
+        """Check that what ends the rounds bounds the gap, and that searches know the gap."""
+        check_fraction("gap_tol", self.gap_tol, zero=True)
+        if 0 < self.gap_tol < self.tol:
+            raise InputError("gap_tol", self.gap_tol, f"0, or at least tol ({self.tol:g})")
+        if self.gap_tol and isinstance(self._search(), PerCostSearch):
+            raise InputError("gap_tol", self.gap_tol, "0, for a search by cost")
 
     def _check_solver(self, loss: TaskLoss, norm: RowPenalty) -> None:
         """Check that the solver, and what the criterion bounds, carry the loss and the norm."""
@@ -236,6 +252,8 @@ class TaskLearner(Learner):
                 problem_settings[0] = "multinomial"
             described = [loop, *problem_settings, self.scaling]
             described.append(pool.columns.fingerprint)
+            if settings.gap_tol:
+                described.append(settings.gap_tol)
             begun = [] if start is None else [start.candidates, start.coef, start.intercept]
             if start is not None and problem.sharing:
                 begun.append(start.shared)
@@ -286,7 +304,7 @@ class TaskLearner(Learner):
         tiny = _TINY * self._gradient_scale(y, sample_weight)
         settings: dict[str, Any] = {
             "alpha": tiny, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,
-            "max_features": None, "checkpoint": None, "warm_start": False,
+            "gap_tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False,
             # At this alpha no residual is small, and the intercepts alone need few iterations.
             "max_iter": min(int(self.max_iter), _INTERCEPTS),
         }  # fmt: skip

@@ -6,6 +6,7 @@ from .multiclass import Multinomial as Multinomial
 from .multiclass import checked_margin as checked_margin
 from .separable import TASK_LOSSES as TASK_LOSSES
 from .separable import Absolute as Absolute
+from .separable import ConjugateLoss as ConjugateLoss
 from .separable import Exponential as Exponential
 from .separable import Hinge as Hinge
 from .separable import ImportanceLoss as ImportanceLoss

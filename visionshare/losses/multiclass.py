@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.losses.separable import divergence
 
 
 class Loss(Protocol):
@@ -136,6 +137,10 @@ class Multinomial:
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
         P = MulticlassLogistic(0.0).curvature(np.ascontiguousarray(z.T), self.y).T
         return P * (1 - P)
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        wrong = -np.take_along_axis(self.derivative(z), self.y[:, None], axis=1)
+        return divergence(self.value(z), wrong, scale)
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Refuse: the loss has no proximal operator in closed form."""

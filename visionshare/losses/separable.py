@@ -67,6 +67,18 @@ class TaskLoss(Protocol):
         ...
 
 
+@runtime_checkable
+class ConjugateLoss(Protocol):
+    """What the duality gap asks of a loss whose conjugate L* is known."""
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        """Return L(z) + L*(u) − zu with u = scale·L'(z), at least 0; 0 < scale < 1.
+
+        Or an upper bound: (1 − scale)·L(z) is one for every convex loss of at least 0.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Squared:
     """L(z) = z²."""
@@ -84,6 +96,9 @@ class Squared:
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         return z / (1 + 2 * step)
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        return (1 - scale) ** 2 * self.value(z)
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,9 @@ class SquaredHinge:
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         return np.where(z >= 0, z / (1 + 2 * step), z)
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        return (1 - scale) ** 2 * self.value(z)
 
 
 @dataclass(frozen=True)
@@ -132,6 +150,9 @@ class Logistic:
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         return _newton_prox(self, np.asarray(z, np.float64), step)
 
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        return divergence(self.value(z), self.derivative(z), scale)
+
 
 @dataclass(frozen=True)
 class Exponential:
@@ -160,6 +181,9 @@ class Exponential:
         z = np.asarray(z, np.float64)
         with np.errstate(divide="ignore"):
             return z - wrightomega(np.log(step) + z - 1).real
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        return (1 - scale + scale * np.log(scale)) * self.value(z)
 
 
 @dataclass(frozen=True)
@@ -203,6 +227,22 @@ class Insensitive:
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         return _newton_prox(self, np.asarray(z, np.float64), step)
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
+        """Return an upper bound: the sum of those of both terms."""
+        half = Logistic()
+        up, down = 1 + z - self.eps, 1 - z - self.eps
+        return half.fenchel_young(up, scale) + half.fenchel_young(down, scale)
+
+
+def divergence(loss: np.ndarray, wrong: np.ndarray, scale: float) -> np.ndarray:
+    """Return the divergence of probabilities from themselves with less of what is wrong.
+
+    Of scale·p + (1 − scale)·e from p, where e is sure of the truth: p leaves ``wrong`` to all else
+    and has the logarithmic loss ``loss``.
+    """
+    kept = scale * wrong
+    return kept * np.log(scale) + (1 - kept) * (np.log1p(-kept) + loss)
 
 
 def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:

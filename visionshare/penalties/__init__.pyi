@@ -5,6 +5,7 @@ from .norms import GroupNorm as GroupNorm
 from .norms import HalfSquares as HalfSquares
 from .norms import RowPenalty as RowPenalty
 from .norms import make_norm as make_norm
+from .norms import violations as violations
 from .smooth import PENALTIES as PENALTIES
 from .smooth import NoPenalty as NoPenalty
 from .smooth import Penalty as Penalty

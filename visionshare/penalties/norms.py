@@ -175,6 +175,30 @@ class HalfSquares:
         return np.abs(G + alpha * W)
 
 
+def violations(
+    G: np.ndarray, starts: np.ndarray, norm: RowPenalty, alpha: float, shared_alpha: float
+) -> np.ndarray:
+    """Return by how much each group's gradient G exceeds what leaves it at 0, at most 0 if not.
+
+    The larger excess of its dual norm and of its largest sum over tasks, of which shared weights
+    are zero up to ``shared_alpha``; an infinite α violates nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> G, starts = np.array([[3.0, -4.0], [1.0, 0.0]]), np.array([0, 1])
+    >>> violations(G, starts, GroupNorm(2), 2.0, np.inf).tolist()
+    [3.0, -1.0]
+    """
+    scores = np.full(len(starts), -np.inf)
+    if np.isfinite(alpha):
+        scores = norm.dual_norms(G, starts) - norm.least(alpha)
+    if np.isfinite(shared_alpha):
+        largest = np.maximum.reduceat(np.abs(G.sum(axis=1)), starts)
+        scores = np.maximum(scores, largest - shared_alpha)
+    return scores
+
+
 def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:
     if len(starts) == 0:
         return np.zeros(0)

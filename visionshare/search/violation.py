@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.penalties import RowPenalty
+from visionshare.penalties import RowPenalty, violations
 from visionshare.search.pool import Pool, SearchState
 
 
@@ -37,10 +37,4 @@ class Violation:
         ids, starts = pool.members(numbers)
         G = pool.columns.correlate(state.residual, ids)
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
-        scores = np.full(len(starts), -np.inf)
-        if np.isfinite(self.alpha):
-            scores = self.norm.dual_norms(G, starts) - self.norm.least(self.alpha)
-        if np.isfinite(self.shared_alpha):
-            largest = np.maximum.reduceat(np.abs(G.sum(axis=1)), starts)
-            scores = np.maximum(scores, largest - self.shared_alpha)
-        return scores
+        return violations(G, starts, self.norm, self.alpha, self.shared_alpha)

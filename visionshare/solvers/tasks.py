@@ -15,8 +15,9 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from visionshare.losses import ImportanceLoss, Multinomial, TaskLoss
-from visionshare.penalties import RowPenalty
+from visionshare.errors import InputError
+from visionshare.losses import ConjugateLoss, ImportanceLoss, Multinomial, TaskLoss
+from visionshare.penalties import RowPenalty, violations
 
 T = TypeVar("T")
 
@@ -184,6 +185,11 @@ class TaskProblem:
     def sharing(self) -> bool:
         """Whether tasks share weights."""
         return bool(np.isfinite(self.shared_alpha))
+
+    @property
+    def least_alpha(self) -> float:
+        """The least of λ_p and λ_s that is finite."""
+        return min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s))
 
     @property
     def starts(self) -> np.ndarray:
@@ -407,6 +413,46 @@ class TaskProblem:
         value = self.loss_value(z) + self.penalty(weights)
         return value, self.kkt(weights, self.gradient(z))
 
+    def duality_gap(self, weights: TaskWeights, violation: float) -> float:
+        """Return an upper bound of how far the objective is above that of all candidates.
+
+        The loss's derivative, scaled by σ = λ / (λ + v) until nothing violates, is feasible in the
+        dual problem; the bound is the objective minus the dual's. At the optimum of the problem's
+        columns it is at most 1 − σ of the objective, and (1 − σ)² of the loss plus 1 − σ of the
+        penalties where losses are squares.
+
+        Parameters
+        ----------
+        weights : TaskWeights
+            With the best intercepts: the dual takes their gradient for zero.
+        violation : float
+            v, the largest of candidates outside the problem.
+
+        Raises
+        ------
+        InputError
+            If the penalty makes no weight zero: a bound would need every candidate's gradient.
+        """
+        if self.norm.least(1.0) == 0:
+            raise InputError("norm", self.norm, "a norm that makes weights zero")
+        z = self.slack(weights)
+        gradient = self.gradient(z)
+        worst = max(violation, 0.0)
+        if self.n:
+            limits = (self.norm, self.alpha, self.shared_alpha)
+            worst = max(worst, float(violations(gradient.W, self.starts, *limits).max()))
+        scale = self.least_alpha / (self.least_alpha + worst)
+        along = float(np.sum(gradient.W * weights.W) + gradient.shared @ weights.shared)
+        return self.penalty(weights) + scale * along + self.fenchel_young(z, scale)
+
+    def fenchel_young(self, z: np.ndarray, scale: float) -> float:
+        """Return Σ ω (L(z) + L*(u) − zu) with u = scale·L'(z), or an upper bound."""
+        if scale == 1:
+            return 0.0
+        if not isinstance(self.loss, ConjugateLoss):
+            return (1 - scale) * self.loss_value(z)
+        return float(np.sum(self.targets.weights * self.loss.fenchel_young(z, scale)))
+
     def kkt(self, weights: TaskWeights, gradient: TaskWeights) -> float:
         """Return how far weights are from optimal: the largest of three shares.
 
@@ -415,7 +461,7 @@ class TaskProblem:
         gradients over √m·λ, as for columns of unit norm.
         """
         residuals = [0.0]
-        least = min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s)) or 1.0
+        least = self.least_alpha or 1.0
         if self.per_task and self.n:
             far = self.norm.distance(weights.W, gradient.W, self.starts, self.alpha)
             residuals.append(far.max() / (self.alpha or 1.0))

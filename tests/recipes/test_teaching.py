@@ -59,6 +59,17 @@ def test_the_teacher_is_wider_and_has_floats():
     assert (larger.members, larger.seed, larger.quantization, larger.teacher) == (2, 1, None, None)
 
 
+def test_another_recipe_teaches_on_the_pictures_of_the_run():
+    given = [*SELF, 'teacher.recipe="fashion-400k"', "teacher.width=1", "seed=4"]
+    recipe = load_recipe("mnist-10k", given)
+    other = load_recipe("fashion-400k")
+    larger = larger_recipe(recipe)
+    assert larger.features == other.features
+    assert (larger.fine_tuning, larger.deformations) == (other.fine_tuning, other.deformations)
+    assert (larger.data, larger.preprocessing) == (recipe.data, recipe.preprocessing)
+    assert (larger.seed, larger.members, larger.teacher) == (5, 2, None)
+
+
 def test_a_taught_run_that_is_killed_resumes_with_its_teacher(tmp_path, by_self, monkeypatch):
     recipe = load_recipe("digits", [*SMALL, *SELF])
     passes = []
@@ -156,6 +167,7 @@ def test_a_table_of_probabilities_teaches_as_its_labels_would(alone):
     ("settings", "said"),
     [
         (['teacher.source="gone.onnx"'], "'self', 'pretrained', or a file"),
+        ([*SELF, 'teacher.recipe="fashion-40k"'], "fashion-400k"),
         (['teacher.source="self"', 'teacher.unlabeled="gone"'], "gone"),
     ],
 )

@@ -138,14 +138,16 @@ class EarlyExitPart(Section):
 class TeacherPart(Section):
     """Who teaches, see :mod:`visionshare.recipes.teachers`, and of which unlabeled pictures.
 
-    ``source``: "self" for ``members`` classifiers of the recipe with ``width`` times the templates;
-    "pretrained"; or the file of a classifier or of a model in ONNX. ``copies``: deformed copies of
-    each picture of which "pretrained" says what they show, fewer of many pictures.
+    ``source``: "self" for ``members`` classifiers of the recipe with ``width`` times the templates,
+    or of another ``recipe`` on the same pictures; "pretrained"; or the file of a classifier or of a
+    model in ONNX. ``copies``: deformed copies of each picture of which "pretrained" says what they
+    show, fewer of many pictures.
     """
 
     source: str = Field(min_length=1)
     members: int = Field(default=3, ge=1, le=5)
     width: float = Field(default=2.0, ge=1, le=8)
+    recipe: str | None = Field(default=None, min_length=1)
     copies: int = Field(default=5, ge=0, le=20)
     unlabeled: str | None = Field(default=None, min_length=1)
 
@@ -271,7 +273,12 @@ class Recipe(Section):
 
     @model_validator(mode="after")
     def _teacher_is_heard(self) -> Recipe:
-        if self.teacher is None or self.search is not None:
+        if self.teacher is None:
+            return self
+        searches = self.search is not None
+        if self.teacher.recipe is not None and (searches or self.teacher.source != "self"):
+            raise ValueError('teacher.recipe: needs teacher.source = "self", and no [search]')
+        if searches:
             return self
         if self.fine_tuning is None:
             raise ValueError("teacher: needs [fine_tuning], whose loss it joins")

@@ -32,7 +32,7 @@ from visionshare.recipes.stages.members import learn_members
 from visionshare.recipes.stages.refit import all_pictures, kept_features
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
-from visionshare.recipes.stages.teaching import with_teacher
+from visionshare.recipes.stages.teaching import larger_recipe, with_teacher
 from visionshare.recipes.stages.tuning import check_tuning
 from visionshare.recipes.stages.unknown_rule import with_unknown
 from visionshare.recipes.teachers import SELF, check_source
@@ -283,5 +283,7 @@ def check_run(run: TrainingRun) -> None:
     read_starts(recipe)
     if recipe.teacher is not None:
         check_source(recipe.teacher.source)
+        if recipe.teacher.source == SELF:
+            larger_recipe(recipe)
         if recipe.refit and recipe.teacher.source != SELF:
             raise RecipeError(f"refit: not with the teacher {recipe.teacher.source!r}")

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 
 from visionshare import CompactClassifier, Deslant, Network, PatchTemplates, ShareBoost, Templates
 from visionshare.errors import InputError
+from visionshare.export import compile_classifier
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import ByteNetwork
 from visionshare.learners import FineTuning, Quantization, fine_tune
@@ -47,6 +48,17 @@ def test_scores_are_whole_and_those_of_the_last_epoch(greedy, digits, head, bits
     again = CompactClassifier.load(tmp_path / "tuned.safetensors")
     assert np.array_equal(again.decision_function(images), scores)
     assert again.metadata["fine_tuning"]["quantization"]["template_bits"] == bits
+
+
+def test_first_layer_and_scores_have_bits_of_their_own(greedy, digits):
+    images, y = digits
+    quantization = Quantization(2, 4, first_bits=8, score_bits=8)
+    settings = replace(QUICK, head="hidden", n_units=9, quantization=quantization)
+    tuned = fine_tune(greedy, images[:600], y[:600], settings)
+    assert [layer.bits for layer in tuned.family.layers_[1:]] == [8, 2, 4]
+    assert 7 < np.abs(tuned.weights).max() <= 127
+    compiled = compile_classifier(tuned)
+    assert np.array_equal(compiled.decision_function(images), tuned.decision_function(images))
 
 
 def test_averages_that_fit_worse_than_the_last_step_are_given_up(greedy, digits, monkeypatch):
@@ -140,6 +152,7 @@ def test_a_run_that_was_stopped_ends_the_same(greedy, digits, tmp_path, stop, mo
         (lambda: Quantization(template_bits=3), "template_bits"),
         (lambda: Quantization(weight_bits="two"), "weight_bits"),
         (lambda: Quantization(from_fraction=1.0), "from_fraction"),
+        (lambda: Quantization(first_bits=1), "first_bits"),
         (lambda: replace(QUICK, head="products"), "head"),
         (
             lambda: replace(QUICK, max_features=4, quantization=Quantization(from_fraction=0.2)),

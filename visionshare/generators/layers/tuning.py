@@ -109,8 +109,12 @@ class TunableNetwork:
         """Round parameters and values from now on; return the exponents of the features."""
         # See :class:`visionshare.generators.tuning.QuantizableTunable`.
         values = images
+        later = bits
+        if bits.first is not None:
+            bits = bits._replace(templates=bits.first)
         for layer in self._layers:
             exponents = layer.quantize(bits, values, exponents, n_jobs)
+            bits = later
             values, _ = layer.forward(values, n_jobs)
         return np.asarray(exponents[self._places % len(exponents)])
 

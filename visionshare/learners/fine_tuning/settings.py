@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from visionshare.errors import InputError
+from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.integers.rounding import format_of
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.fine_tuning.heads import HEADS, UNITS
@@ -27,6 +28,10 @@ class Quantization:
     from_fraction : float, default 0.5
         Fraction of the epochs that learn with floats. Features go after half of the epochs
         (``max_features``), so that it is 0.5 at least where some do.
+    first_bits : {8, 4, 2, "ternary"}, optional
+        Of the first layer's templates; ``template_bits`` when omitted.
+    score_bits : {8, 4, 2, "ternary"}, optional
+        Of the weights of scores; ``weight_bits`` when omitted.
 
     Examples
     --------
@@ -37,11 +42,21 @@ class Quantization:
     template_bits: int | str = 4
     weight_bits: int | str = 4
     from_fraction: float = 0.5
+    first_bits: int | str | None = None
+    score_bits: int | str | None = None
 
     def __post_init__(self) -> None:
         for name in ("template_bits", "weight_bits"):
             format_of(name, getattr(self, name))
+        for name in ("first_bits", "score_bits"):
+            if getattr(self, name) is not None:
+                format_of(name, getattr(self, name))
         check_fraction("from_fraction", self.from_fraction, zero=True)
+
+    @property
+    def bits(self) -> Bits:
+        """Bits of all that is rounded."""
+        return Bits(self.template_bits, self.weight_bits, self.first_bits, self.score_bits)
 
     def first_epoch(self, epochs: int) -> int:
         """Return the epoch, of so many, that begins with few bits; the last at the latest."""

@@ -16,7 +16,6 @@ from visionshare.distributed.engine import Engine
 from visionshare.distributed.host import PerPart
 from visionshare.distributed.sums import tree_sum
 from visionshare.files.fingerprints import array_fingerprint
-from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import ByteNetwork
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
@@ -199,11 +198,13 @@ class Tuner:
         features = cast("ByteNetwork", self.model.features)
         stride = max(1, self._n_images // _MEASURED_FOR_BITS)
         images = np.concatenate(self._each(sample, epoch, stride))
-        bits = Bits(quantization.template_bits, quantization.weight_bits)
+        bits = quantization.bits
         with self._averaged():
             features.quantize(bits, images, self.n_jobs)
             assert features.exponents is not None
-            scores = QuantizedScores(self.model.scores, features.exponents, bits.weights)
+            scores = QuantizedScores(
+                self.model.scores, features.exponents, bits.scores or bits.weights
+            )
             self.model = replace(self.model, scores=scores)
 
     def _steps(self, epoch: int) -> tuple[float, float, list[np.ndarray]]:

@@ -14,7 +14,6 @@ from visionshare.export.targets.flash import (
     family_flash,
     flash_bytes,
 )
-from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.tuning import quantized
 from visionshare.learners import FineTuning
@@ -75,7 +74,7 @@ def _limit(recipe: Recipe) -> int | None:
 def _flash(settings: FineTuning, classifier: CompactClassifier, images: np.ndarray) -> int:
     """Return about the flash of a classifier's features in few bits, under the head's units."""
     assert settings.quantization is not None
-    bits = Bits(settings.quantization.template_bits, settings.quantization.weight_bits)
+    bits = settings.quantization.bits
     assert isinstance(classifier.family, Network)
     family = quantized(classifier.family, images[:_FEW], bits)
     values = int(np.prod(family.layers_[-1].out_shape))
@@ -83,5 +82,5 @@ def _flash(settings: FineTuning, classifier: CompactClassifier, images: np.ndarr
     if settings.head in UNITS:
         after.append(TableSize(settings.n_units, values, bits.weights))
         values = settings.n_units
-    after.append(TableSize(len(classifier.classes), values, bits.weights))
+    after.append(TableSize(len(classifier.classes), values, bits.scores or bits.weights))
     return family_flash(family, after, UNITS.get(settings.head) == "square")

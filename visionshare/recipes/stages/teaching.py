@@ -12,6 +12,7 @@ from visionshare.datasets import Preprocessing
 from visionshare.datasets.intake import as_rasters
 from visionshare.errors import RecipeError
 from visionshare.files.durable import remove_folder
+from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.run import Clock, TrainingRun
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.sections import section_of
@@ -101,6 +102,10 @@ def larger_recipe(recipe: Recipe) -> Recipe:
     """Return the recipe of the teacher "self": wider layers, floats, and the next seed."""
     part = recipe.teacher
     assert part is not None
+    if part.recipe is not None:
+        # What it sees are the pictures of the run, prepared alike.
+        kept = {name: getattr(recipe, name) for name in ("data", "preprocessing", "store", "seed")}
+        recipe = load_recipe(part.recipe).model_copy(update=kept)
 
     def wider(number: int | None) -> int | None:
         return None if number is None else round(number * part.width)

@@ -23,10 +23,12 @@ _LARGEST_SHIFT = 30
 
 
 class Bits(NamedTuple):
-    """Bits of templates, and of weights of units."""
+    """Bits of templates, and of weights of units; others of the first layer and of scores."""
 
     templates: int | str
     weights: int | str
+    first: int | str | None = None
+    scores: int | str | None = None
 
 
 @dataclass(frozen=True)

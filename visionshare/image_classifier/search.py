@@ -27,6 +27,8 @@ _logger = logging.getLogger(__name__)
 _IN_VAIN = 20_000
 # More features of a random structure than these take long to choose.
 _MOST_FEATURES = 600
+# Images that are enough to have the kernels compiled.
+_COMPILING = 64
 
 
 def search(
@@ -73,9 +75,11 @@ def _measure_pace(state: StructureSearch) -> None:
     if first is None or first.structure is None:
         return
     trials = state.trials
-    settings = state.settings
-    # Once for the compilers, which the second call does not wait for.
-    trials.learn(first, 1)
+    # 1) kernels compile, once on a machine: a first training searches as long as later ones
+    compiled = trials.fewer(_COMPILING).learn(first, 1)
+    settings = replace(state.settings, begun=state.settings.begun + compiled.seconds)
+    state.settings = settings
+    # 2) an epoch
     learned = trials.learn(first, 1)
     if learned.classifier is None:
         # The stages find out what can be learned from such images.

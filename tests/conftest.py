@@ -1,9 +1,11 @@
-"""Settings that must stand before scipy is imported, and a server of S3."""
+"""Settings that must stand before scipy is imported, a server of S3, and short reports."""
 
 import os
 
 # scikit-learn leaves one of its estimator checks out without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Threads of OpenBLAS wait for each other in loops, which other processes of the tests pay for.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
@@ -42,3 +44,14 @@ def object_storage():
         patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         yield s3fs.S3FileSystem()
     running.stop()
+
+
+def _write_short_report(path, *_, **__):
+    path.write_text("<!DOCTYPE html>", encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _short_reports(request, monkeypatch):
+    """Trainings of tests without ``whole_report`` write no figures, which take half their time."""
+    if request.node.get_closest_marker("whole_report") is None:
+        monkeypatch.setattr("visionshare.reports.write_report", _write_short_report)

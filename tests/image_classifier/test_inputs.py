@@ -104,7 +104,7 @@ def _ways(model, folder):
 def test_what_trains_is_taken_by_the_fitted_and_by_the_loaded_classifier(kind, tmp_path):
     make, other_forms = KINDS[kind]
     images = make(tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     expected, probabilities = model.predict(images), model.predict_proba(images)
     assert model.score(images, LABELS) > 0.6
     for way, other in _ways(model, tmp_path).items():
@@ -119,7 +119,7 @@ def test_what_trains_is_taken_by_the_fitted_and_by_the_loaded_classifier(kind, t
 def test_files_arrays_and_pictures_are_the_same_after_training_on_any_of_them(kind, tmp_path):
     images = KINDS[kind][0](tmp_path)
     source = {"bytes": _gray(), "drawings": _drawings(), "color": _color(), "paths": _gray()}[kind]
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     (tmp_path / "files").mkdir()
     forms = (source, list(source), _pillow(source), _written(source, tmp_path / "files"))
     expected = model.predict_proba(images)
@@ -132,7 +132,7 @@ def test_one_image_that_is_prepared_is_not_prepared_again(tmp_path):
     from visionshare.batch import read_picture
 
     paths = _written(_drawings(), tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(paths, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(paths, LABELS)
     loaded = _ways(model, tmp_path)["visionshare.load"]
     rasters = np.stack([read_picture(loaded, path) for path in paths])
     assert_array_equal(loaded.rasters(rasters), loaded.rasters(paths))
@@ -158,7 +158,7 @@ def test_means_of_classifiers_take_what_their_members_take(tmp_path):
 
 def test_early_exit_takes_what_the_classifier_takes(tmp_path):
     paths = _written(_drawings(), tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(paths, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(paths, LABELS)
     rule = ExitRule((1,), (0.5,))
     replace(model.classifier_, exit_rule=rule).save(tmp_path / "early.safetensors")
     early = EarlyExit(visionshare.load(tmp_path / "early.safetensors"))
@@ -184,7 +184,7 @@ def test_early_exit_takes_what_the_classifier_takes(tmp_path):
 )
 def test_values_that_are_certainly_of_another_unit_are_refused(trained, given, tmp_path):
     images = KINDS[trained][0](tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     for other in _ways(model, tmp_path).values():
         for form in (given(images), list(given(images))):
             with pytest.raises(InputError, match="as in training"):
@@ -204,7 +204,7 @@ def test_values_that_are_certainly_of_another_unit_are_refused(trained, given, t
 )
 def test_values_that_seem_to_be_of_another_scale_are_warned_about(trained, given, tmp_path):
     images = KINDS[trained][0](tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     for other in _ways(model, tmp_path).values():
         for form in (given(images), list(given(images))):
             with pytest.warns(UserWarning, match="those of training went from"):
@@ -237,7 +237,7 @@ def test_shapes_that_may_have_channels_last_are_taken(shape, n_channels):
 @pytest.mark.parametrize("kind", ["bytes", "color", "five channels"])
 def test_channels_first_are_noticed_in_use(kind, tmp_path):
     images = KINDS[kind][0](tmp_path)
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     first = images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
     for other in _ways(model, tmp_path).values():
         for given in (first, list(first)):
@@ -248,7 +248,7 @@ def test_channels_first_are_noticed_in_use(kind, tmp_path):
 
 def test_one_image_with_channels_first_is_warned_about(tmp_path):
     images = _color()
-    model = ImageClassifier(Pixels(), budget=150, n_jobs=1).fit(images, LABELS)
+    model = ImageClassifier(Pixels(), budget=30, n_jobs=1).fit(images, LABELS)
     for other in _ways(model, tmp_path).values():
         with pytest.warns(UserWarning, match="3 gray images; if it is one image"):
             other.predict(images[0].transpose(2, 0, 1))

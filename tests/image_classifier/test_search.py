@@ -61,9 +61,24 @@ def _learner(bars, n, **options):
     return ProposalLearner(Data.of(training), training)
 
 
+class _Timed(ProposalLearner):
+    """Learns for one epoch; its clock counts a second for each 100 images of all epochs."""
+
+    spent: ClassVar[list[float]] = [0.0]
+    # Seconds that kernels still take to compile.
+    compiling: ClassVar[list[float]] = [0.0]
+
+    def member(self, proposal, epochs, number):
+        seconds = epochs * len(self.images) / 100 + self.compiling[0]
+        self.compiling[0] = 0.0
+        self.spent[0] += seconds
+        return super().member(proposal, 1, number)._replace(seconds=seconds, choosing=0.0)
+
+
 @pytest.fixture
 def many(bars):
-    return _learner(bars, 200)
+    plain = _learner(bars, 200)
+    return _Timed(plain.data, plain.images)
 
 
 def test_augmentations_are_compared_in_trainings_as_long_as_the_last(many):
@@ -105,24 +120,8 @@ def test_settings_that_are_none_are_named(bad):
         SearchSettings(**bad)
 
 
-class _Timed(ProposalLearner):
-    """A learner whose clock counts a second for each 100 images of an epoch."""
-
-    spent: ClassVar[list[float]] = [0.0]
-    # Seconds that kernels still take to compile.
-    compiling: ClassVar[list[float]] = [0.0]
-
-    def member(self, proposal, epochs, number):
-        seconds = epochs * len(self.images) / 100 + self.compiling[0]
-        self.compiling[0] = 0.0
-        self.spent[0] += seconds
-        return super().member(proposal, 1, number)._replace(seconds=seconds, choosing=0.0)
-
-
-def _choice_in_a_minute(bars, compiling):
+def _choice_in_a_minute(learner, compiling):
     """Return what a minute's search chooses of 200 images, which all and 300 are learned after."""
-    plain = _learner(bars, 200)
-    learner = _Timed(plain.data, plain.images)
     _Timed.spent[0] = 0.0
     _Timed.compiling[0] = compiling
     settings = SearchSettings(
@@ -136,17 +135,17 @@ def _choice_in_a_minute(bars, compiling):
     return choose(learner, Budget(3000), settings)
 
 
-def test_the_seconds_have_room_for_the_training_and_the_refit(bars):
-    choice = _choice_in_a_minute(bars, compiling=0.0)
+def test_the_seconds_have_room_for_the_training_and_the_refit(many):
+    choice = _choice_in_a_minute(many, compiling=0.0)
     # What comes after the search: all images, and all with the test images once more.
     afterwards = choice.epochs * (200 + 300) / 100
     assert 30 < _Timed.spent[0] + afterwards <= 60
-    assert choice.epochs < _learner(bars, 200).data.epochs
+    assert choice.epochs < many.data.epochs
 
 
-def test_a_search_is_as_long_where_kernels_have_to_be_compiled(bars):
-    compiled = _choice_in_a_minute(bars, compiling=0.0)
-    first = _choice_in_a_minute(bars, compiling=100.0)
+def test_a_search_is_as_long_where_kernels_have_to_be_compiled(many):
+    compiled = _choice_in_a_minute(many, compiling=0.0)
+    first = _choice_in_a_minute(many, compiling=100.0)
     assert [trial.proposal for trial in first.trials] == [t.proposal for t in compiled.trials]
     assert first.epochs == compiled.epochs
 

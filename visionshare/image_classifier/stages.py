@@ -49,7 +49,17 @@ def last_stages(state: StructureSearch) -> list[tuple[Stage, float]]:
 
 
 def _named_pool(state: StructureSearch) -> Iterable[Proposal]:
-    yield Proposal(Greedy(state.settings.features, state.settings.rounds))
+    yield _greedy(state, state.settings.features, state.settings.rounds)
+
+
+def _greedy(
+    state: StructureSearch, pool: Any, rounds: int, parameters: dict[str, Any] | None = None
+) -> Proposal:
+    """Propose a greedy choice, of no more rounds than the budget can have."""
+    # A feature has a weight for each class; two classes may share one.
+    if state.budget.macs is not None:
+        rounds = min(rounds, max(1, state.budget.macs // max(1, state.data.n_classes - 1)))
+    return Proposal(Greedy(pool, rounds, parameters or {}))
 
 
 def _pools_of_vectors(state: StructureSearch) -> Iterable[Proposal]:
@@ -88,7 +98,7 @@ def pixels_alone(state: StructureSearch) -> Iterable[Proposal]:
     answers = state.trials.held_out.answers
     has_labels = answers is not None and isinstance(answers.rule, LabelRule)
     if state.bits is None and not has_labels:
-        yield Proposal(Greedy("pixels", 100))
+        yield _greedy(state, "pixels", 100)
 
 
 def _to_augment(state: StructureSearch) -> Proposal | None:
@@ -211,9 +221,9 @@ def _pools(state: StructureSearch) -> Iterable[Proposal]:
             "channels-1": {"pool": 4 if side >= 16 else 2},
             "rbf": {"n_anchors": min(400, n), "n_components": min(60, n, 2 * side)},
         }
-        yield Proposal(Greedy("gradient-anchors", 150, parameters))
+        yield _greedy(state, "gradient-anchors", 150, parameters)
     if side >= 16:
-        yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
+        yield _greedy(state, "lbp", 60, {"codes": "uniform", "grid": 2})
 
 
 def _all_but_width(structure: Structure) -> dict[str, Any]:

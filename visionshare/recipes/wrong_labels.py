@@ -10,6 +10,7 @@ from visionshare.datasets.copies import groups_of_copies
 from visionshare.errors import InputError
 from visionshare.generators.layers.network import Network
 from visionshare.generators.layers.templates import Templates
+from visionshare.machine.resources import single_threaded_blas
 
 _FOLDS = 5
 # Smaller images have room for one layer.
@@ -72,7 +73,11 @@ def out_of_fold(
     # Each fold's probabilities are those of a logistic regression on the others.
     folds = StratifiedGroupKFold(min(_FOLDS, fewest), shuffle=True, random_state=seed)
     steps = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
-    made = cross_val_predict(steps, values, labels, groups=groups, cv=folds, method="predict_proba")
+    # Products this small take longer with more threads.
+    with single_threaded_blas():
+        made = cross_val_predict(
+            steps, values, labels, groups=groups, cv=folds, method="predict_proba"
+        )
     return np.asarray(made)
 
 

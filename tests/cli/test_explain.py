@@ -79,6 +79,7 @@ def test_wrong_options_are_named(trained, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.whole_report
 def test_evaluation_writes_a_report_and_the_mistakes(trained, tmp_path, capsys):
     report, errors = tmp_path / "report.html", tmp_path / "errors.csv"
     call = ["evaluate", str(trained / "classifier.safetensors"), str(trained / "photos")]
@@ -110,6 +111,7 @@ def test_files_of_another_kind_are_named_first(option, tmp_path, capsys):
     assert f"{option}: got 'x.txt'" in capsys.readouterr().err
 
 
+@pytest.mark.whole_report
 def test_an_evaluation_says_which_part_it_is_of(trained, tmp_path, capsys):
     classifier, photos = str(trained / "classifier.safetensors"), trained / "photos"
     report = tmp_path / "a.html"

@@ -74,6 +74,7 @@ def test_predict_writes_all_labels_above_their_thresholds(trained, capsys, tmp_p
     assert model.score(pictures, said) == 1
 
 
+@pytest.mark.whole_report
 def test_evaluate_measures_each_label(trained, capsys, tmp_path):
     folder, truth, out = trained
     file, table = str(out / "classifier.safetensors"), str(folder / "table.csv")

@@ -71,6 +71,7 @@ def test_values_are_not_learned_on(trained, capsys):
     assert "a classifier of classes" in capsys.readouterr().err
 
 
+@pytest.mark.whole_report
 def test_evaluate_measures_values(trained, capsys, tmp_path):
     folder, values, out = trained
     file = str(out / "classifier.safetensors")

@@ -271,6 +271,7 @@ def test_predictions_whose_upload_fails_are_not_made_again(place, object_storage
     assert stored(object_storage, place)["a.txt"] == b"AB"
 
 
+@pytest.mark.whole_report
 def test_an_evaluation_ends_in_storage(place, object_storage, classifier, tmp_path):
     images = tmp_path / "images"
     for name in "ab":

@@ -35,6 +35,7 @@ def base(tmp_path, bars):
     return recipe_for_pictures(str(tmp_path / "d"), PictureOptions(balanced=True)).recipe
 
 
+@pytest.mark.whole_report
 def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     told = []
     options = SearchSettings(features="pixels", tried=lambda state: told.append(state.done[-1]))

@@ -53,6 +53,7 @@ def test_everything_is_written(run):
     assert "Stopping after any round" not in report
 
 
+@pytest.mark.whole_report
 def test_members_become_one(tmp_path):
     small = [*(s for s in SMALL if not s.startswith("data")), "fine_tuning.epochs=1"]
     result = train(load_recipe("digits", [*small, "members=2", "seed=1"]), tmp_path / "out")

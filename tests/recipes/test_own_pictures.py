@@ -31,6 +31,7 @@ def quick(folder, out, settings=(), **options):
     return train(own.recipe, out), own
 
 
+@pytest.mark.whole_report
 def test_a_folder_without_parts_keeps_a_part_aside(tmp_path):
     write_digits(tmp_path / "my digits")
     _result, own = quick(tmp_path / "my digits", tmp_path / "out")
@@ -45,6 +46,7 @@ def test_a_folder_without_parts_keeps_a_part_aside(tmp_path):
     assert set(model.classes_) == {"0", "1"}
 
 
+@pytest.mark.whole_report
 def test_given_test_pictures_test_and_leaks_are_told(tmp_path):
     write_digits(tmp_path / "d", 30, "train")
     write_digits(tmp_path / "d", 10, "test", start=29)
@@ -58,6 +60,7 @@ def test_given_test_pictures_test_and_leaks_are_told(tmp_path):
         quick(tmp_path / "d", tmp_path / "other", test_fraction=0.3)
 
 
+@pytest.mark.whole_report
 def test_without_a_test_picture_there_is_no_test_figure(tmp_path):
     write_digits(tmp_path / "d")
     result, _ = quick(tmp_path / "d", tmp_path / "out", test_fraction=0.0)

@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.whole_report
 def test_the_figure_is_that_of_the_run_before_and_says_so(folder, tmp_path):
     plain, _ = quick(folder, tmp_path / "plain", refit=False)
     result, own = quick(folder, tmp_path / "out")

@@ -42,6 +42,7 @@ def made(folder: Path, *settings: str) -> list[str]:
             *SETTINGS, *settings]  # fmt: skip
 
 
+@pytest.mark.whole_report
 def test_a_folder_of_unknown_pictures_is_no_class(folder: Path, tmp_path: Path) -> None:
     recipe = load_recipe("digits", made(folder, "unknown.reject=0.05"))
     result = train(recipe, tmp_path / "out")

@@ -32,6 +32,7 @@ pool = "waves.toml"
 """
 
 
+@pytest.mark.whole_report
 def test_a_union_trains_from_end_to_end(tmp_path):
     (tmp_path / "both.toml").write_text(UNION)
     (tmp_path / "waves.toml").write_text('family = "gabor"\n[parameters]\nn_filters = 9\n')
@@ -50,6 +51,7 @@ def test_a_union_trains_from_end_to_end(tmp_path):
     }
 
 
+@pytest.mark.whole_report
 def test_train_writes_everything(tmp_path):
     result = train(load_recipe("digits", SMALL), tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
@@ -192,6 +194,7 @@ RUNS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole_report
 @pytest.mark.parametrize("run", RUNS)
 def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
     from visionshare.learners.checkpoint import History
@@ -278,6 +281,7 @@ def test_textures_train_and_map(tmp_path):
         train(load_recipe("textures", ["data.source=digits"]), tmp_path / "out")
 
 
+@pytest.mark.whole_report
 def test_preparation_is_learned_with_and_kept(tmp_path):
     from PIL import Image
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -76,7 +77,10 @@ def _measure_pace(state: StructureSearch) -> None:
         return
     trials = state.trials
     # 1) kernels compile, once on a machine: a first training searches as long as later ones
-    compiled = trials.fewer(_COMPILING).learn(first, 1)
+    with warnings.catch_warnings():
+        # So few images say nothing of the labels.
+        warnings.simplefilter("ignore")
+        compiled = trials.fewer(_COMPILING).learn(first, 1)
     settings = replace(state.settings, begun=state.settings.begun + compiled.seconds)
     state.settings = settings
     # 2) an epoch

@@ -19,8 +19,22 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the exhaustive tests, too")
 
 
+# Several processes take these files first, so that none has a long one left at the end.
+LONG = (
+    "service/test_attacks", "test_attack", "test_commands_of_pages", "export/test_c_families",
+    "generators/test_every_family", "image_classifier/test_estimator", "recipes/test_training",
+    "distributed/test_cluster", "image_classifier/test_inputs", "test_class_labels",
+    "export/test_few_bits", "learners/test_structural_boosting", "image_classifier/test_search",
+    "test_mutations", "cli/test_names", "image_classifier/test_pretrained", "cli/test_predict",
+    "export/test_packages", "export/test_preparation", "learners/test_shareboost",
+    "recipes/test_own_pictures", "distributed/test_fine_tuning", "learners/test_group_features",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave exhaustive tests out where nobody asks for all."""
+    """Take long files first; leave exhaustive tests out where nobody asks for all."""
+    turns = {f"tests/{name}.py": turn for turn, name in enumerate(LONG)}
+    items.sort(key=lambda item: turns.get(item.nodeid.split("::")[0], len(LONG)))
     if config.getoption("--all"):
         return
     left_out = [item for item in items if item.get_closest_marker("exhaustive")]

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -59,9 +60,29 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
         run_campaign({"kills": tried}, 9, 6, out, lines.append)
 
 
+def endings_of(attacked, *imports):
+    """Return how the tries of an expression ended, made by a process of its own."""
+    lines = [*imports, f"for ending in {attacked}:", "    print(*ending[:3], sep=';')"]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    return [line.split(";", 2) for line in ended.stdout.splitlines()]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_commands_survive():
+    """Kills and full disks by turns: what commands need is made once for both."""
+    modes = ("kill", "full", "torn", "fail")
+    endings = endings_of(
+        f"Operations({modes})(range(12), 0)", "from scripts.attack.operations import Operations"
+    )
+    assert len(endings) == 12
+    assert [ending for ending in endings if ending[0] != "survived"] == []
+
+
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize("kind", ["kills", "full-disk"])
-def test_commands_survive(kind):
+def test_a_campaign_on_commands_survives(kind):
     ended, counts = attack("--kinds", kind, "--n", 6)
     assert counts[kind]["survived"] == counts[kind]["tries"] == 6, ended.stderr
     assert ended.returncode == 0
@@ -79,6 +100,21 @@ HOSTILE = {name: kind for name, kind in KINDS.items() if isinstance(kind, Hostil
 SORTS = [(name, number) for name, kind in HOSTILE.items() for number in range(len(kind.sorts))]
 
 
+def test_hostile_inputs_of_every_sort_are_refused():
+    """One process attacks all sorts by turns: each kind has one that imports all again."""
+    n = 16 * len(SORTS)
+    sorts = "{s: i for k in KINDS.values() if isinstance(k, Hostile) for s, i in k.sorts.items()}"
+    endings = endings_of(
+        f"Hostile({sorts})(range({n}), 1)",
+        "from scripts.attack.hostile import Hostile",
+        "from scripts.attack.kinds import KINDS",
+    )
+    assert [ending for ending in endings if ending[0] != "survived"] == []
+    parts = {name: 16 for kind in HOSTILE.values() for name in kind.sorts}
+    assert Counter(ending[2] for ending in endings) == parts
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_inputs_are_refused(name):
     # Some of each sort are enough here.

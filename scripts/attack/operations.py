@@ -27,7 +27,7 @@ _POWER = {"lost-contents": True, "lost-names": False}
 class Operations:
     """A kind of attack: each operation of each command once, in the order of a seeded draw.
 
-    The modes take turns; in the next round each operation is attacked in the other one. A command
+    The modes take turns; in the next round each operation is attacked in the next one. A command
     that was stopped is given again: it must end with the same files as one that was not. One that
     says that it is done must have them already.
 
@@ -39,7 +39,7 @@ class Operations:
     commands : mapping of str to Command
     """
 
-    modes: tuple[str, str]
+    modes: tuple[str, ...]
     commands: Mapping[str, Command] = field(default_factory=lambda: COMMANDS)
 
     @property
@@ -77,7 +77,7 @@ class Operations:
         """Return command, operation and mode of a try: each operation comes once before twice."""
         round_, position = divmod(number, len(every))
         i = int(np.random.default_rng((seed, round_)).permutation(len(every))[position])
-        return (*every[i], self.modes[(i + round_) % 2])
+        return (*every[i], self.modes[(i + round_) % len(self.modes)])
 
 
 class _Attacked:

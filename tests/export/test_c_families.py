@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,13 +21,29 @@ KINDS = [
     *(label for n in family_names() if n != "pretrained" for label in family_examples(n)),
     "color", "color-channels", "color-channels-normalized",
 ]  # fmt: skip
-# One kind of each family; `scripts/test --all` also runs the others where this is enough.
+
+
+def marked(cases, is_left_out):
+    """Return all cases; those that are left out are run by ``scripts/test --all`` alone."""
+    exhaustive = pytest.mark.exhaustive
+    return [pytest.param(case, marks=exhaustive) if is_left_out(case) else case for case in cases]
+
+
+# One kind of each family, where this is enough.
 FIRST = {next(iter(family_examples(name))) for name in family_names()}
-EACH_FAMILY = [
-    kind if kind in FIRST else pytest.param(kind, marks=pytest.mark.exhaustive) for kind in KINDS
-]
+EACH_FAMILY = marked(KINDS, lambda kind: kind not in FIRST)
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+# Others of a family that read pixels as these do, and whose other steps run with bytes above.
+READ_ALIKE = {
+    "anchors-tapered", "gabor-at", "lbp-uniform", "network-of-few", "network-of-units",
+    "network-squared", "patches-wide", "color-channels-normalized",
+}  # fmt: skip
+# Their tiles slide where there are 32 registers.
+TILED = {
+    "patches", "color", "union", "network", "network-of-few", "network-of-many",
+    "network-depthwise",
+}  # fmt: skip
 QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
     "network", "network-of-few", "network-of-many", "network-depthwise", "network-of-channels",
@@ -91,14 +108,15 @@ def assert_same(scores, names, model, images):
 def test_bytes(kind, compiler, classifier, images, tmp_path):
     model = classifier(kind)
     test = images_for(model, images)
-    # One compiler may use all that this machine has: tiles slide where there are 32 registers.
     # Warnings about what flows where need an optimizer; the other tests compile in half the time.
-    flags = ["-O1", "-march=native"] if compiler == "gcc" else ["-O1"]
+    # One compiler may use all that this machine has where that makes a difference.
+    native = compiler == "gcc" and kind in TILED
+    flags = ["-O1", "-march=native"] if native else ["-O1"]
     scores, names = run_example(tmp_path, c_program(model), test, compiler, flags)
     assert_same(scores, names, model, test)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", marked(KINDS, lambda kind: kind in READ_ALIKE))
 def test_floats_one_by_one(kind, gcc, classifier, images, tmp_path):
     """Floats, in the order of a core without vectors, with sums in doubles."""
     model = classifier(kind)
@@ -129,10 +147,22 @@ def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images,
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["patches", "color", "network", "network-of-few", "network-of-many", "network-depthwise"],
+    ("kind", "pixel"),
+    [
+        *product(
+            ["patches", "color", "network", "network-of-many", "network-depthwise"], ["float32"]
+        ),
+        ("network-of-few", "uint8"),
+        ("patches", "uint8"),
+        *(
+            pytest.param(kind, pixel, marks=pytest.mark.exhaustive)
+            for kind, pixel in [
+                *product(["color", "network", "network-of-many", "network-depthwise"], ["uint8"]),
+                ("network-of-few", "float32"),
+            ]
+        ),
+    ],
 )
-@pytest.mark.parametrize("pixel", ["uint8", "float32"])
 def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, images, tmp_path):
     """Sums of floats where tables are small: pixels are floats, or maps are, on small cores too."""
     model = classifier(kind)
@@ -247,15 +277,29 @@ def test_a_rule_is_needed_to_stop(classifier):
         c_program(classifier("patches"), early_exit=True)
 
 
-@pytest.mark.parametrize("kind", ["gabor-at", "network-of-few", "patches", "stumps", "union"])
-@pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize(
+    ("kind", "quantize"),
+    [
+        ("gabor-at", "none"), ("stumps", "none"), ("union", "none"),
+        ("network-of-few", "none"), ("network-of-few", "int8"), ("patches", "int8"),
+        *(
+            pytest.param(kind, quantize, marks=pytest.mark.exhaustive)
+            for kind, quantize in [
+                ("gabor-at", "int8"), ("patches", "none"), ("stumps", "int8"), ("union", "int8"),
+            ]
+        ),
+    ],
+)  # fmt: skip
 def test_no_warnings_where_compilers_look_far(kind, quantize, gcc, classifier, tmp_path):
-    """Of loops that they unroll, compilers warn at -O2 and -O3 alone; nothing calls for memory."""
+    """Of loops that they unroll, compilers warn at -O2 and -O3 alone; nothing calls for memory.
+
+    Programs of the first kind of each family are compiled at -O3 in ``test_warnings``.
+    """
     program = c_program(classifier(kind), quantize=quantize, probabilities=True)
     for name, text in program.files.items():
         (tmp_path / name).write_text(text, encoding="ascii")
     assert not re.search(r"\b(malloc|calloc|realloc|alloca|free)\b", program.files["classifier.c"])
-    for level in ("-O2", "-O3"):
+    for level in ("-O2", "-O3") if kind not in FIRST else ("-O2",):
         command = [gcc, *STRICT[:-1], level, "-c", "classifier.c", "-o", "classifier.o"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """Flash of whole-number classifiers: estimates hold what the compiler makes."""
 
 from importlib.util import find_spec
+from itertools import product
 
 import numpy as np
 import pytest
@@ -42,9 +43,17 @@ FAMILIES = {
 }
 
 
+# Every kind with one number of bits, every number of bits with and without a hidden layer.
+CASES = [
+    (kind, bits)
+    if bits == Bits(4, 4) or kind in ("two", "hidden")
+    else pytest.param(kind, bits, marks=pytest.mark.exhaustive)
+    for kind, bits in product(FAMILIES, [Bits(4, 4), Bits(2, 4), Bits(8, 8), Bits("ternary", 2)])
+]
+
+
 @needs_zig
-@pytest.mark.parametrize("kind", FAMILIES)
-@pytest.mark.parametrize("bits", [Bits(4, 4), Bits(2, 4), Bits(8, 8), Bits("ternary", 2)])
+@pytest.mark.parametrize(("kind", "bits"), CASES)
 def test_estimates_are_a_little_more_than_what_is_compiled(kind, bits, monkeypatch):
     model = _classifier(FAMILIES[kind](), bits)
     compiled = flash_bytes(model)

@@ -39,19 +39,15 @@ needs_tools = pytest.mark.skipif(
 )
 EXPECTED = {
     "arduino": [
-        "library.properties",
-        "src/small.c",
-        "src/small_prepare.c",
-        "examples/SelfTest/SelfTest.ino",
-        "examples/Camera/Camera.ino",
-        "LICENSE",
+        "library.properties", "src/small.c", "src/small_prepare.c",
+        "examples/SelfTest/SelfTest.ino", "examples/Camera/Camera.ino", "LICENSE",
     ],
     "platformio": ["library.json", "src/small.c", "include/small.h"],
     "zephyr": ["zephyr/module.yml", "CMakeLists.txt", "Kconfig", "samples/selftest/prj.conf"],
     "esp-idf": ["CMakeLists.txt", "idf_component.yml", "examples/selftest/main/main.c"],
     "micropython": ["Makefile", "small_module.c", "small.c", "selftest.py"],
     "npm": ["package.json", "index.js", "index.d.ts", "small.wasm", "selftest.js", "index.html"],
-}
+}  # fmt: skip
 # What a native module of MicroPython uses of its headers.
 DYNAMIC_RUNTIME = """#include <stddef.h>
 #include <string.h>
@@ -113,8 +109,13 @@ def test_files(kind, made, tmp_path):
 
 
 @needs_tools
-@pytest.mark.parametrize("kind", ["arduino", "esp-idf"])
-@pytest.mark.parametrize("wrong", [0, 2])
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("arduino", 0), ("arduino", 2), ("esp-idf", 0),
+        pytest.param("esp-idf", 2, marks=pytest.mark.exhaustive),
+    ],
+)  # fmt: skip
 def test_the_self_test_on_a_core(kind, wrong, made, tmp_path):
     files = made(kind).files
     sources = {path.split("/")[-1]: text for path, text in files.items() if "small" in path}
@@ -188,6 +189,7 @@ def test_a_native_module_compiles(made, tmp_path):
 
 @needs_tools
 def test_c_has_no_warnings(made, tmp_path):
+    compiled = []
     for kind in ("platformio", "zephyr"):
         files = made(kind).files
         sources = {
@@ -195,11 +197,15 @@ def test_c_has_no_warnings(made, tmp_path):
             for path, text in files.items()
             if path.endswith((".c", ".h")) and "main" not in path
         }
+        assert sum(name.endswith(".c") for name in sources) > 1
+        if sources in compiled:
+            continue
+        compiled.append(sources)
         device = DeviceSources("small", sources, "uint8", 64, 4, "int32")
         (tmp_path / kind).mkdir()
         target = find_target("cortex-m4")
         made_of = compile_objects(device, target, tmp_path / kind, "more-speed", WARNINGS)
-        assert len(made_of) == sum(name.endswith(".c") for name in sources) > 1
+        assert len(made_of) == sum(name.endswith(".c") for name in sources)
 
 
 @needs_tools
@@ -318,39 +324,52 @@ int main() { setup(); loop(); }
 """
 
 
-@needs_tools
-@pytest.mark.parametrize(
-    "compiler",
-    [
-        "g++",
-        "avr-g++ -mmcu=atmega2560",
-        "arm-none-eabi-g++ -mcpu=cortex-m0plus -mthumb",
-        "arm-none-eabi-g++ -mcpu=cortex-m55 -mthumb",
-        "xtensa-lx106-elf-g++",
-    ],
+COMPILERS = [
+    "g++", "avr-g++ -mmcu=atmega2560", "arm-none-eabi-g++ -mcpu=cortex-m0plus -mthumb",
+    "arm-none-eabi-g++ -mcpu=cortex-m55 -mthumb", "xtensa-lx106-elf-g++",
+]  # fmt: skip
+# Examples are the same for floats and for whole numbers.
+of_floats = pytest.mark.parametrize(
+    "made", ["none", pytest.param("int8", marks=pytest.mark.exhaustive)], indirect=True
 )
-def test_arduino_examples_and_c_compile_as_cpp(compiler, made, tmp_path):
+
+
+def compiled_as_cpp(compiler, files, folder, boards):
+    """Compile sources of a package of Arduino by pattern, each with each of its flags."""
     command = compiler.split()
     if shutil.which(command[0]) is None:
         pytest.skip(f"without {command[0]}")
     probe = [*command, "-x", "c++", "-E", "-"]
     if subprocess.run(probe, input=b"#include <string.h>", capture_output=True).returncode:
         pytest.skip(f"{command[0]} has no C library")
-    write_package(made("arduino"), tmp_path)
-    (tmp_path / "Arduino.h").write_text(ARDUINO)
+    write_package(files, folder)
+    (folder / "Arduino.h").write_text(ARDUINO)
     flags = ["-std=gnu++11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", "-Isrc", "-x", "c++"]
     for name, text in SDK.items():
-        (tmp_path / name).write_text(text)
-    cameras = [] if "avr" in compiler else BOARDS.values()
-    boards = {"src/*.c": [[]], "examples/*/*.ino": [[], *cameras]}
+        (folder / name).write_text(text)
     for pattern, variants in boards.items():
-        for source, defined in product(sorted(tmp_path.glob(pattern)), variants):
+        for source, defined in product(sorted(folder.glob(pattern)), variants):
             arduino = ["-include", "Arduino.h"] if source.suffix == ".ino" else []
             made_of = [*command, *flags, *arduino, *defined, "-c", str(source), "-o", "made.o"]
-            assert subprocess.run(made_of, cwd=tmp_path, check=False).returncode == 0
+            assert subprocess.run(made_of, cwd=folder, check=False).returncode == 0
 
 
 @needs_tools
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_c_of_arduino_compiles_as_cpp(compiler, made, tmp_path):
+    compiled_as_cpp(compiler, made("arduino"), tmp_path, {"src/*.c": [[]]})
+
+
+@needs_tools
+@of_floats
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_arduino_examples_compile(compiler, made, tmp_path):
+    cameras = [] if "avr" in compiler else BOARDS.values()
+    compiled_as_cpp(compiler, made("arduino"), tmp_path, {"examples/*/*.ino": [[], *cameras]})
+
+
+@needs_tools
+@of_floats
 @pytest.mark.skipif(shutil.which("g++") is None, reason="without g++")
 @pytest.mark.parametrize("board", BOARDS)
 def test_examples_of_cameras_say_the_class(board, made, classifier, tmp_path):

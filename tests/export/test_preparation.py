@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -54,12 +55,18 @@ def _program(model, **options):
     return with_preparation(model, c_program(model, **options))
 
 
+@cache
+def _prepared(name):
+    """Return a classifier with these steps, and its preparation compiled: once for all tests."""
+    model = _model(STEPS[name])
+    return model, CompiledPreparation(model, _program(model))
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_every_step_gives_the_same_bytes(name):
-    model = _model(STEPS[name])
-    prepare, rng = CompiledPreparation(model, _program(model)), np.random.default_rng(1)
+    (model, prepare), rng = _prepared(name), np.random.default_rng(1)
     kinds = list(FRAMES)
-    for number in range(400):
+    for number in range(240):
         kind = kinds[number % len(kinds)]
         largest = 300 if number % 10 == 0 else 24
         height, width = (int(side) for side in rng.integers(1, largest, 2))
@@ -102,8 +109,7 @@ def test_colors_of_frames():
 
 @pytest.mark.parametrize("name", ["located", "located as it is"])
 def test_what_is_located_is_the_same(name):
-    model = _model(STEPS[name])
-    prepare = CompiledPreparation(model, _program(model))
+    model, prepare = _prepared(name)
     rng = np.random.default_rng(0)
     digits = load_dataset("digits", "test").images
     frames = [made_frame(digits[k], KINDS[k % len(KINDS)], rng) for k in range(2 * len(KINDS))]
@@ -137,11 +143,23 @@ def test_specks_and_shadows_do_not_ruin_an_answer():
     assert after["all"]["right"] >= 20
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (28, 28), (5, 40, 1), (200, 160)])
-def test_rasters_of_any_size(shape):
-    for name in ("stretched", "mass"):
-        model = _model(STEPS[name], shape)
-        assert check_preparation(model, _program(model)) == 48
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("stretched", (1, 1)), ("stretched", (200, 160)), ("mass", (1, 1)), ("mass", (5, 40, 1)),
+        # Sides between those of this and of other tests.
+        *(
+            pytest.param(*case, marks=pytest.mark.exhaustive)
+            for case in [
+                ("stretched", (28, 28)), ("stretched", (5, 40, 1)), ("mass", (28, 28)),
+                ("mass", (200, 160)),
+            ]
+        ),
+    ],
+)  # fmt: skip
+def test_rasters_of_any_size(name, shape):
+    model = _model(STEPS[name], shape)
+    assert check_preparation(model, _program(model)) == 48
 
 
 def test_large_frames_do_not_overflow():
@@ -162,8 +180,7 @@ def test_large_frames_do_not_overflow():
 @pytest.mark.parametrize("size", [(60, 80), (240, 320), (480, 640)])
 def test_addresses_may_be_odd(kind, size):
     """Cells of one pixel, of a few whose colors are summed together, and of many."""
-    model = _model(STEPS["mass"])
-    prepare = CompiledPreparation(model, _program(model))
+    model, prepare = _prepared("mass")
     frame = frame_of_noise(kind, *size, np.random.default_rng(3))
     buffer = np.zeros(frame.size + 1, np.uint8)
     buffer[1:] = frame.ravel()
@@ -175,8 +192,7 @@ def test_addresses_may_be_odd(kind, size):
 
 
 def test_parts_outside_of_a_frame_are_refused():
-    model = _model(STEPS["all"])
-    prepare = CompiledPreparation(model, _program(model))
+    _, prepare = _prepared("all")
     for part in ((0, 0, 0, 4), (0, 0, 4, 0), (1, 0, 20, 4), (0, 27, 4, 4), (0, 0, 65535, 1)):
         with pytest.raises(InputError, match="part"):
             prepare(FRAME, "gray", part)

@@ -1,6 +1,7 @@
 """Programs in whole numbers: the same scores from C, from Python, and from the definition."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -30,6 +31,11 @@ def model_of(images, n_classes=5, n_features=9, products=True, seed=4, **paramet
     weights = (rng.normal(size=(n_classes, family.n_features_)) / size).astype(np.float32)
     intercept = rng.normal(size=n_classes).astype(np.float32)
     return CompactClassifier(family, weights, intercept, np.arange(n_classes), 1.5)
+
+
+def left_out(*case):
+    """Return a case that ``scripts/test --all`` alone runs."""
+    return pytest.param(*case, marks=pytest.mark.exhaustive)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +78,9 @@ def some_products(images, seed, n_products):
     )
 
 
-@pytest.mark.parametrize("quantize", ["int4", "int8"])
-@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize(
+    ("members", "quantize"), [(3, "int4"), (3, "int8"), (1, "int8"), left_out(1, "int4")]
+)
 def test_chosen_products_and_means(members, quantize, gcc, images, tmp_path):  # noqa: F811
     model = averaged([some_products(images[0], seed, 8 + seed) for seed in range(members)])
     program, test = program_of(model, images, quantize), edges(images[1])
@@ -97,8 +104,13 @@ def zeroed(model, rows, columns, size):
     )
 
 
-@pytest.mark.parametrize("quantize", ["int4", "int8"])
-@pytest.mark.parametrize("size", [1e-4, 1, 1e3])
+@pytest.mark.parametrize(
+    ("size", "quantize"),
+    [
+        (1e-4, "int4"), (1, "int4"), (1e3, "int4"), (1, "int8"),
+        left_out(1e-4, "int8"), left_out(1e3, "int8"),
+    ],
+)  # fmt: skip
 def test_classes_without_products(size, quantize, of_products, gcc, images, tmp_path):  # noqa: F811
     # The first class has features alone, and the second one nothing but its intercept.
     every, products = np.arange(54), np.arange(9, 54)
@@ -131,9 +143,22 @@ def test_classes_without_weights(size, rows, gcc, images, tmp_path):  # noqa: F8
     assert (errors <= bounds).all()
 
 
-@pytest.mark.parametrize("quantize", ["int4", "int8"])
-@pytest.mark.parametrize("positive", [False, True])
-@pytest.mark.parametrize("chosen", [range(9), range(9, 54), range(9, 54, 5)], ids=str)
+# Whole tables of 8 bits are those of the tests above where numbers have any sign.
+@pytest.mark.parametrize(
+    ("chosen", "positive", "quantize"),
+    [
+        *product([range(9), range(9, 54), range(9, 54, 5)], [False, True], ["int4"]),
+        *product([range(9), range(9, 54, 5)], [True], ["int8"]),
+        *(
+            left_out(*case, "int8")
+            for case in [
+                (range(9), False), (range(9, 54), False), (range(9, 54), True),
+                (range(9, 54, 5), False),
+            ]
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_tables_of_any_type(chosen, positive, quantize, of_products, gcc, images, tmp_path):  # noqa: F811
     # Tables that hold zeros or positive numbers alone have other types in C.
     weights = of_products.weights[:, chosen]

@@ -4,7 +4,7 @@ import asyncio
 import io
 import itertools
 import tarfile
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -78,7 +78,10 @@ def combinations():
             yield f"{format_}-{mode.replace(';', '')}-{orientation}", data, shape
 
 
-FILES = list(combinations())
+@cache
+def files():
+    """Return all combinations: encoded once, by the process that runs these tests."""
+    return list(combinations())
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +89,7 @@ def from_tar(tmp_path_factory):
     """Return all pictures of a tar that holds the files."""
     path = tmp_path_factory.mktemp("tar") / "all.tar"
     with tarfile.open(path, "w") as tar:
-        for name, data, _ in FILES:
+        for name, data, _ in files():
             member = tarfile.TarInfo(f"all/{name}.png")
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
@@ -103,20 +106,20 @@ def from_parquet(tmp_path_factory):
     from visionshare.datasets.readers.parquet import parquet_pictures
 
     path = tmp_path_factory.mktemp("parquet") / "all.parquet"
-    images = [{"bytes": data} for _, data, _ in FILES]
+    images = [{"bytes": data} for _, data, _ in files()]
     parquet.write_table(pyarrow.table({"image": images, "label": ["a"] * len(images)}), path)
     return [content.data for content in parquet_pictures(path).contents()]
 
 
 def test_there_are_many_combinations():
     # Formats × modes × orientations that exist, each from six sources.
-    assert len(FILES) > 200
+    assert len(files()) > 200
 
 
 @pytest.mark.parametrize("mode", ["gray", "color"])
 def test_every_source_gives_the_array_that_the_header_tells(tmp_path, from_tar, mode):
     path = tmp_path / "picture"
-    for number, (name, data, shape) in enumerate(FILES):
+    for number, (name, data, shape) in enumerate(files()):
         path.write_bytes(data)
         with path.open("rb") as file:
             arrays = [
@@ -133,7 +136,7 @@ def test_every_source_gives_the_array_that_the_header_tells(tmp_path, from_tar, 
 
 @pytest.mark.parametrize("mode", ["gray", "color"])
 def test_rows_of_parquet_are_the_same_pictures(from_parquet, mode):
-    for (name, data, _), row in zip(FILES, from_parquet, strict=True):
+    for (name, data, _), row in zip(files(), from_parquet, strict=True):
         assert_array_equal(decode_image(row, mode), decode_image(data, mode), err_msg=name)
 
 
@@ -141,7 +144,7 @@ def test_rows_of_parquet_are_the_same_pictures(from_parquet, mode):
 @pytest.mark.parametrize("kind", ["picture", "form"])
 def test_bodies_of_requests_are_the_same_pictures(mode, kind):
     channels = () if mode == "gray" else (3,)
-    shapes = {shape: Pixels().fit(np.zeros((1, *shape, *channels))) for _, _, shape in FILES}
+    shapes = {shape: Pixels().fit(np.zeros((1, *shape, *channels))) for _, _, shape in files()}
     workers = {
         shape: Worker(
             CompactClassifier(family.take([0]), np.ones((2, 1)), np.zeros(2), np.array(["a", "b"])),
@@ -153,7 +156,7 @@ def test_bodies_of_requests_are_the_same_pictures(mode, kind):
     headers = {"content-type": "multipart/form-data; boundary=x"}
     question = partial(predicted, with_raster=True)
     try:
-        for name, data, shape in FILES:
+        for name, data, shape in files():
             body = data if kind == "picture" else head + data + b"\r\n--x--\r\n"
             answer = asyncio.run(workers[shape].answer(kind, body, headers, question))
             assert_array_equal(answer.raster, decode_image(data, mode), err_msg=name)
@@ -163,7 +166,7 @@ def test_bodies_of_requests_are_the_same_pictures(mode, kind):
 
 
 def test_pictures_stand_upright_as_pillow_turns_them():
-    for name, data, _ in FILES:
+    for name, data, _ in files():
         if name.split("-")[1] in ("1", "L", "RGB", "CMYK"):
             with Image.open(io.BytesIO(data)) as opened:
                 opened.load()
@@ -200,14 +203,14 @@ def test_orientation_in_every_place_that_png_has(tmp_path):
 
 
 def test_a_set_is_read_as_its_pictures(from_tar, tmp_path):
-    names = [name for name, _, _ in FILES if name.endswith("-1")]
-    for name, data, _ in FILES:
+    names = [name for name, _, _ in files() if name.endswith("-1")]
+    for name, data, _ in files():
         if name in names:
             (tmp_path / "all").mkdir(exist_ok=True)
             (tmp_path / "all" / f"{name}.png").write_bytes(data)
     from visionshare.datasets.readers.class_folders import folder_pictures
 
     read = read_pictures(folder_pictures(tmp_path), n_jobs=2)
-    alone = [decode_image(data) for name, data, _ in sorted(FILES) if name in names]
+    alone = [decode_image(data) for name, data, _ in sorted(files()) if name in names]
     assert len(read.images) == len(alone)
     assert_array_equal(read.images, np.stack(alone))

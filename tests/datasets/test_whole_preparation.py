@@ -1,6 +1,7 @@
 """Preparation in whole numbers: against the same steps a pixel at a time, and against floats."""
 
 from fractions import Fraction
+from functools import cache
 from math import floor
 
 import numpy as np
@@ -98,39 +99,44 @@ def _plain_ink(rows, steps):
         return [[0] * width] * height if steps.contrast else rows
     if steps.crop:
         level = paper + Fraction(max(1, round(steps.threshold * 65536)), 65536) * (top - paper)
-        ink = [(y, x) for y in range(height) for x in range(width)
-               if rows[y][x] > level or rows[y][x] == top]  # fmt: skip
+        inked = {top} | {v for v in {v for row in rows for v in row} if v > level}
+        ink = [(y, x) for y in range(height) for x in range(width) if rows[y][x] in inked]
         ys, xs = zip(*ink, strict=True)
         rows = [row[min(xs) : max(xs) + 1] for row in rows[min(ys) : max(ys) + 1]]
     if steps.contrast:
-        rows = [
-            [min(max(_rounded((v - paper) * 255 / (top - paper)), 0), 255) for v in row]
-            for row in rows
-        ]
+        shown = {
+            v: min(max(_rounded((v - paper) * 255 / (top - paper)), 0), 255)
+            for v in {v for row in rows for v in row}
+        }
+        rows = [[shown[v] for v in row] for row in rows]
     return rows
 
 
-def _mean(rows, y, x, box):
-    def covered(side, n, i):
-        if side < n:
-            return [floor((i + HALF) * side / n)]
-        return [p for p in range(side) if i * side < (p + HALF) * n <= (i + 1) * side]
+@cache
+def _covered(side, n, i):
+    if side < n:
+        return [floor((i + HALF) * side / n)]
+    return [p for p in range(side) if i * side < (p + HALF) * n <= (i + 1) * side]
 
-    values = [rows[r][c] for r in covered(len(rows), box[0], y)
-              for c in covered(len(rows[0]), box[1], x)]  # fmt: skip
+
+def _mean(rows, y, x, box):
+    values = [rows[r][c] for r in _covered(len(rows), box[0], y)
+              for c in _covered(len(rows[0]), box[1], x)]  # fmt: skip
     return _rounded(Fraction(sum(values), len(values)))
 
 
-def _between(rows, y, x, box):
-    def place(side, n, i):
-        at = Fraction(floor(256 * ((i + HALF) * side / n - HALF)), 256)
-        at = min(max(at, Fraction(0)), Fraction(side - 1))
-        return floor(at), min(floor(at) + 1, side - 1), at - floor(at)
+@cache
+def _place(side, n, i):
+    """Return the pixels around a place, and how many of 256 parts it is beyond the first."""
+    at = min(max(floor(256 * ((i + HALF) * side / n - HALF)), 0), 256 * (side - 1))
+    return at // 256, min(at // 256 + 1, side - 1), at % 256
 
-    top, bottom, down = place(len(rows), box[0], y)
-    left, right, across = place(len(rows[0]), box[1], x)
-    upper, lower = ((1 - across) * rows[r][left] + across * rows[r][right] for r in (top, bottom))
-    return _rounded((1 - down) * upper + down * lower)
+
+def _between(rows, y, x, box):
+    top, bottom, down = _place(len(rows), box[0], y)
+    left, right, across = _place(len(rows[0]), box[1], x)
+    upper, lower = ((256 - across) * rows[r][left] + across * rows[r][right] for r in (top, bottom))
+    return _rounded(Fraction((256 - down) * upper + down * lower, 1 << 16))
 
 
 @pytest.mark.parametrize("options", STEPS)

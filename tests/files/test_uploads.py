@@ -13,7 +13,7 @@ from visionshare.errors import InputError, StorageError
 from visionshare.files.uploads import COMPLETE, Destination, local_place, uploaded_file
 from visionshare.recipes import load_recipe, train
 
-SMALL = ["learner.rounds=2", "data.limit=200"]
+SMALL = ["learner.rounds=2", "data.limit=200", "features.pool=pixels"]
 
 
 class Killed(BaseException):

@@ -28,7 +28,20 @@ def test_an_example_keeps_every_rule(label):
     check_family(EXAMPLES[label][1](), IMAGES)
 
 
-@pytest.mark.parametrize("label", EXAMPLES)
+# Their first layer reads pixels as that of another network does.
+READ_ALIKE = {
+    "network-of-few", "network-of-many", "network-depthwise", "network-residual",
+    "network-strided", "network-of-units",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(label, marks=pytest.mark.exhaustive) if label in READ_ALIKE else label
+        for label in EXAMPLES
+    ],
+)
 def test_floats_are_what_bytes_stand_for(label):
     name, make = EXAMPLES[label]
     assert make().name == name

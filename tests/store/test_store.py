@@ -1,5 +1,6 @@
 """Columns in memory and in a store: the same answers, the same bits, whatever happens to files."""
 
+import contextlib
 import errno
 import json
 import os
@@ -339,50 +340,76 @@ def test_a_foreign_shard_is_refused(family, images, tmp_path):
         open_store(tmp_path / "s").columns_of([0])
 
 
-WRITER = """
-import sys, numpy as np
+SIDE = 40
+# Forks a writer for each line that it reads: what is imported once is none of their work.
+WRITERS = f"""
+import os, sys, numpy as np
 from visionshare.generators.pixels.family import Pixels
 from visionshare.store import create_store
-images = np.random.default_rng(0).integers(0, 256, (300, 60, 60), np.uint8)
+images = np.random.default_rng(0).integers(0, 256, (300, {SIDE}, {SIDE}), np.uint8)
 family = Pixels().fit(images)
 family.block_ids = lambda ids: np.split(np.asarray(ids), len(ids) // 10)
-print("ready", flush=True)
-create_store(sys.argv[1], family, images, memory="50kB").fill()
+for _ in sys.stdin:
+    writer = os.fork()
+    if writer == 0:
+        create_store(sys.argv[1], family, images, memory="50kB").fill()
+        os._exit(0)
+    print(writer, flush=True)
+    os.waitpid(writer, 0)
+    print("ended", flush=True)
 """
 
 
-def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
+@pytest.fixture
+def writers(tmp_path):
+    command = [sys.executable, "-c", WRITERS, str(tmp_path / "s")]
+    # No threads: they do not survive a fork.
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env=alone,
+    ) as process:  # fmt: skip
+        yield process
+
+
+def written(folder):
+    """Return how many shards there are."""
+    return sum(name.endswith(".h5") for name in os.listdir(folder)) if folder.exists() else 0
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="writers are watched in /proc")
+def test_a_killed_writer_loses_nothing_that_was_committed(writers, tmp_path):
     rng = np.random.default_rng(4)
-    images = np.random.default_rng(0).integers(0, 256, (300, 60, 60), np.uint8)
-    family = Pixels().fit(images)
+    images = np.random.default_rng(0).integers(0, 256, (300, SIDE, SIDE), np.uint8)
+    family, every = Pixels().fit(images), SIDE * SIDE
     expected = family.transform_columns(images, dtype="float16").astype(np.float32)
     folder, committed, torn = tmp_path / "s", 0, 0
     for _ in range(10):
-        if committed == 3600:
+        if committed == every:
             shutil.rmtree(folder)
             committed = 0
-        command = [sys.executable, "-c", WRITER, str(folder)]
-        writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        with writer.stdout:
-            writer.stdout.readline()
-            # By what it has written, not by the time: this machine may be busy. Then a moment more,
-            # so that it is killed in the middle of a shard as well.
-            more = committed // 10 + rng.integers(1, 60)
-            while writer.poll() is None and len(list(folder.glob("shards/*.h5"))) < more:
-                time.sleep(0.001)
-            time.sleep(rng.uniform(0, 0.005))
-            writer.send_signal(signal.SIGKILL)
-            writer.wait()
+        writers.stdin.write("another\n")
+        writers.stdin.flush()
+        writer = int(writers.stdout.readline())
+        # By what it has written, not by the time: this machine may be busy. Then a moment more,
+        # so that it is killed in the middle of a shard as well.
+        more = committed // 10 + rng.integers(1, 40)
+        while Path(f"/proc/{writer}").exists() and written(folder / "shards") < more:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.005))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(writer, signal.SIGKILL)
+        assert writers.stdout.readline() == "ended\n"
         if not (folder / "manifest.json").exists():
             continue
         now = store_info(folder)["evaluated"]
         assert now >= committed
         committed = now
-        torn += 0 < committed < 3600
+        torn += 0 < committed < every
         assert verify_store(folder) == {}
         if committed:
             reader = open_store(folder)
-            evaluated = np.setdiff1d(np.arange(3600), reader.missing)
+            evaluated = np.setdiff1d(np.arange(every), reader.missing)
             assert_array_equal(reader.columns_of(evaluated), expected[evaluated])
     assert torn >= 2
     whole = create_store(folder, family, images).columns_of()

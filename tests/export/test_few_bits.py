@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.export.test_c_families import SANITIZED, STRICT
 from tests.generators.examples import INTEGERS
 from visionshare import CompactClassifier, Deslant, Network, Templates
 from visionshare.classifier import averaged
@@ -24,8 +25,6 @@ from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.tuning import quantized
 from visionshare.scores import softmax
 
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
-SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 WEIGHTS = {8: np.arange(-127, 128), 4: np.arange(-7, 8), 2: [-3, -1, 1, 3], "ternary": [-1, 0, 1]}
 needs_tools = pytest.mark.skipif(
     not all(map(find_spec, ("ziglang", "unicorn", "elftools", "wasmtime"))),

@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from visionshare.export import c_program, onnx_program
 POINTER = ctypes.c_void_p
 
 
-def made(classes, label=None, color=False):
+@cache
+def made(classes=("a", "b", "c"), label=None, color=False):
     images, labels = pictures(300, 0)
     held_out = pictures(300, 1)[0]
     if color:
@@ -37,7 +39,7 @@ def made(classes, label=None, color=False):
 
 @pytest.mark.parametrize(
     ("classes", "label", "color"),
-    [(["a", "b", "c"], None, False), ([3, 5, 9], -1, False), ([0.5, 1.5, 2.5], -1.0, True)],
+    [(("a", "b", "c"), None, False), ((3, 5, 9), -1, False), ((0.5, 1.5, 2.5), -1.0, True)],
 )
 def test_onnx_gives_the_same_labels_and_shares(classes, label, color):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -58,7 +60,7 @@ def test_onnx_gives_the_same_labels_and_shares(classes, label, color):
 
 def test_onnx_without_a_rule_has_no_share():
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    model, _ = made(["a", "b", "c"])
+    model, _ = made()
     names = [
         [output.name for output in onnx.load_from_string(onnx_program(one).content).graph.output]
         for one in (model, replace(model, unknown=None))
@@ -103,7 +105,7 @@ def without_distance(model):
     [(False, "none", False), (True, "none", True), (True, "int16", False)],
 )
 def test_c_gives_the_same_shares(tmp_path, color, quantize, plain):
-    model, images = made(["a", "b", "c"], None, color)
+    model, images = made(color=color)
     assert model.unknown.directions is not None
     model = without_distance(model) if plain else model
     program = c_program(model, "bars", quantize=quantize)
@@ -138,11 +140,11 @@ def test_whole_numbers_refuse_nearly_the_same(tmp_path):
 
 
 def test_stages_need_all_features():
-    model, _ = made(["a", "b", "c"])
+    model, _ = made()
     with pytest.raises(InputError, match="early_exit"):
         c_program(model, early_exit=True)
 
 
 def test_c_without_a_rule_is_as_before():
-    model, _ = made(["a", "b", "c"])
+    model, _ = made()
     assert "known" not in "".join(c_program(replace(model, unknown=None)).files.values())

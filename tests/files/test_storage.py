@@ -71,9 +71,10 @@ def test_predictions_of_a_bucket_are_those_of_its_files(bucket, tar, classifier,
     for name in ("a.tar", "b.tar"):
         (tmp_path / name).write_bytes(tar)
     rows = []
-    for source in (str(tmp_path), bucket):
+    for source, jobs in ((str(tmp_path), "1"), (bucket, "2")):
         out = tmp_path / "out.jsonl"
-        code = main(["predict", classifier, f"{source}/*.tar", "--out", str(out)])
+        words = ["predict", classifier, f"{source}/*.tar", "--out", str(out), "--jobs", jobs]
+        code = main(words)
         assert code == 1
         assert "2 of 12 images skipped" in capsys.readouterr().err
         rows.append([json.loads(line) for line in out.read_text().splitlines()])
@@ -118,19 +119,8 @@ def test_a_tar_that_is_cut_is_one_problem(tar, classifier, tmp_path, capsys):
     (tmp_path / "a.tar").write_bytes(tar[:5000])
     (tmp_path / "b.tar").write_bytes(tar)
     out = tmp_path / "out.csv"
-    assert (
-        main(
-            [
-                "predict",
-                classifier,
-                str(tmp_path / "a.tar"),
-                str(tmp_path / "b.tar"),
-                "--out",
-                str(out),
-            ]
-        )
-        == 1
-    )
+    tars = [str(tmp_path / name) for name in ("a.tar", "b.tar")]
+    assert main(["predict", classifier, *tars, "--out", str(out), "--jobs", "1"]) == 1
     assert "a.tar: cannot be read as a tar" in capsys.readouterr().err
     assert out.read_text().count("b.tar: ") == 5
 

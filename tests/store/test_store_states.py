@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -109,7 +110,14 @@ class StoreMachine(RuleBasedStateMachine):
         assert store_info(self.folder)["columns"] == len(TRUE)
 
 
-StoreMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+class LongStoreMachine(StoreMachine):
+    """The same through more examples."""
+
+
+SHORT = settings(
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+StoreMachine.TestCase.settings = SHORT
+LongStoreMachine.TestCase.settings = settings(SHORT, max_examples=100)
 TestStore = StoreMachine.TestCase
+TestStoreForLong = pytest.mark.exhaustive(LongStoreMachine.TestCase)

@@ -209,13 +209,15 @@ def test_the_page_of_brodatz(tmp_path):
         "runs": {name: [run, run] for name in (*names, "selected, one solve")},
         "grids": {16: [run, run]},
         "sizes": {500: {name: [run, run] for name in names}},
+        "gaps": {g: {name: [run] for name in names[:2]} for g in (0.3, 0.0)},
     }
     stored = json.loads(json.dumps(brodatz.as_values(results)))
-    settings = {"draws": 59, "pool": 3000, "counts": (10, 20)}
+    settings = {"draws": 59, "pool": 3000, "counts": (10, 20), "alpha": 0.2}
     measured = {"one digitization": brodatz.from_values(stored)}
     brodatz_page.write(tmp_path, measured, settings)
     text = (tmp_path / "brodatz.md").read_text(encoding="utf-8")
     assert "| learned | 80.00 ± 0.00 | 80.00 ± 0.00 | 90 | 90.00 ± 0.00 | 5.0 |" in text
+    assert "`gap_tol=0.3`: 90, 90 filters, 90.0, 90.0 %, 5, 5 s; `gap_tol=0`: 90, 90 f" in text
     assert (tmp_path / "brodatz.png").is_file()
 
 

@@ -35,6 +35,18 @@ def _of_most(measured: dict[str, Any]) -> str:
     return f"With {most:,} per class (seeds: {len(runs['fixed'])}): {', '.join(each)} %."
 
 
+def _of_gaps(measured: dict[str, Any]) -> str:
+    """Return what ends learned and selected filters by the duality gap: what one seed has."""
+    told = []
+    for gap_tol, runs in measured["gaps"].items():
+        both = [run for name in ("learned", "selected") for run in runs[name]]
+        counts = ", ".join(str(run.counts[-1]) for run in both)
+        accuracies = ", ".join(f"{run.accuracy[-1]:.1f}" for run in both)
+        seconds = ", ".join(f"{run.seconds[-1]:.0f}" for run in both)
+        told.append(f"`gap_tol={gap_tol:g}`: {counts} filters, {accuracies} %, {seconds} s")
+    return "; ".join(told)
+
+
 def _ratios(runs: list[Any], others: list[Any], slack: float = 0.0) -> list[float]:
     """Return, of each seed that gets there, how many times less time the others' accuracy takes."""
     pairs = zip(runs, others, strict=True)
@@ -49,9 +61,7 @@ def _faster(measured: dict[str, Any]) -> str:
         learned, selected = (results["runs"][n] for n in ("learned", "selected, one solve"))
         ratios = _ratios(learned, selected)
         told = f"{np.median(ratios):.1f} times as fast" if ratios else "not reached"
-        parts.append(
-            f"{told} with plates of {name} ({len(ratios)} of {len(learned)} seeds reach it)"
-        )
+        parts.append(f"{told} with {name} ({len(ratios)} of {len(learned)} seeds)")
     return ", ".join(parts)
 
 
@@ -80,12 +90,7 @@ def write(out: Path, measured: dict[str, Any], settings: dict[str, Any]) -> None
     """Write the page and the picture."""
     n, counts = next(iter(measured.values()))["n"], settings["counts"]
     parts = [
-        render(
-            "brodatz/plates",
-            name=name,
-            n=n,
-            methods=_methods(results, counts),
-        )
+        render("brodatz/plates", name=name, methods=_methods(results, counts))
         for name, results in measured.items()
     ]
     out.mkdir(parents=True, exist_ok=True)
@@ -94,9 +99,12 @@ def write(out: Path, measured: dict[str, Any], settings: dict[str, Any]) -> None
     write_page(
         out,
         "brodatz",
+        n=n,
         draws=settings["draws"],
         pool=settings["pool"],
         faster=_faster(measured),
         sets="\n\n".join(parts),
         most=_of_most(next(iter(measured.values()))),
+        alpha=settings["alpha"],
+        gaps=_of_gaps(next(iter(measured.values()))),
     )

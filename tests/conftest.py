@@ -1,5 +1,6 @@
 """Settings that must stand before scipy is imported, a server of S3, and short reports."""
 
+import functools
 import os
 
 # scikit-learn leaves one of its estimator checks out without it.
@@ -68,4 +69,7 @@ def _write_short_report(path, *_, **__):
 def _short_reports(request, monkeypatch):
     """Trainings of tests without ``whole_report`` write no figures, which take half their time."""
     if request.node.get_closest_marker("whole_report") is None:
-        monkeypatch.setattr("visionshare.reports.write_report", _write_short_report)
+        from visionshare import reports
+
+        short = functools.wraps(reports.write_report)(_write_short_report)
+        monkeypatch.setattr(reports, "write_report", short)

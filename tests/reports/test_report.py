@@ -190,6 +190,7 @@ def test_it_says_that_images_are_deslanted(report, tmp_path):
     assert said not in report[1].read_text("utf-8")
 
 
+@pytest.mark.whole_report
 def test_it_shows_each_layer(tmp_path):
     templates = "features.parameters.templates-1"
     features = ["features.pool=layered", f"{templates}.size=3", f"{templates}.pool=1"]

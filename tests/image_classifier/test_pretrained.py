@@ -24,7 +24,7 @@ from visionshare.image_classifier.recipe_search import (
 from visionshare.image_classifier.state import SearchSettings, StructureSearch
 from visionshare.image_classifier.structure import Structure
 from visionshare.image_classifier.transfer import Transfer
-from visionshare.image_classifier.trials import ProposalLearner, Trial
+from visionshare.image_classifier.trials import ProposalLearner, Trial, Trials
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 
@@ -73,6 +73,21 @@ def test_it_is_left_where_it_sees_less(network_file, bars):
     choice = _choice(network_file, images, noise, np.unique(names, return_inverse=True)[1])
     assert not isinstance(choice.best.proposal.features, Dense)
     assert choice.learner.images.images is images
+
+
+@pytest.mark.parametrize(("n_sample", "reserved"), [(500, 15.0), (29, 0.0)])
+def test_of_few_pictures_time_is_kept_for_it(n_sample, reserved):
+    larger, labels = _textures(60)
+    training = ImageSet(larger, labels, ("a", "b"), "made")
+    learner = ProposalLearner(Data.of(training), training)
+    transfer = Transfer({}, FREE, lambda rows, _: larger[rows], n_sample=n_sample, per_picture=0.1)
+    settings = SearchSettings(seconds=80.0, begun=0.0, clock=lambda: 20.0, transfer=transfer)
+    state = StructureSearch.of(learner.data, Trials(learner, training), FREE, settings)
+    assert state.has_time(19.0)
+    state.reserve()
+    assert state.reserved == reserved
+    assert state.has_time(19.0) == (reserved == 0)
+    assert state.has_time(4.0)
 
 
 @pytest.mark.parametrize("budget", [Budget(1000), Budget(None, nbytes=900), Budget(None, flash=1)])

@@ -36,8 +36,6 @@ HINT = (
     "lowers the error on photographs, above all of few pictures per class"
 )
 _NETWORK = {"power": 0.5}
-# Of a picture and its copies, before it is known; on the safe side.
-_SECONDS = 0.02
 # Standard errors of a difference that leave no doubt, where there are so many images at least.
 _CLEAR = 3.0
 _FEW = 20
@@ -120,7 +118,7 @@ def try_pretrained(
         return None
     learning = _fewer(parts, state.settings.n_learning, own.seed)
     # 1) do features of a sample pay?
-    per_picture = _SECONDS
+    per_picture = transfer.per_picture
     if len(learning.learning) > 2 * transfer.n_sample:
         sample = _fewer(learning, transfer.n_sample, own.seed)
         found = _compared(state, transfer, own, sample)

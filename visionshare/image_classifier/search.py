@@ -38,6 +38,8 @@ def search(
     """Return the best trial."""
     # 1) fewer members where they leave too little for each; how long does an epoch take?
     _share_budget(state)
+    if beside is not None:
+        state.reserve()
     if state.settings.seconds is not None or state.budget.microseconds is not None:
         _measure_pace(state)
     # 2) structure, augmentation and head; templates need patches with contrast, pixels do not
@@ -52,6 +54,7 @@ def search(
         raise _failure(state)
     # 4) features of a pretrained network
     if beside is not None:
+        state.reserved = 0.0
         found = beside(state)
         if found is not None:
             return found

@@ -129,6 +129,8 @@ class StructureSearch:
     #: Stages that follow.
     later: Sequence[Callable[[StructureSearch], Iterable[Proposal]]] = ()
     best: Trial | None = None
+    #: Seconds that a pretrained network is yet to have.
+    reserved: float = 0.0
     #: Why the last failed trial failed.
     problem: InputError | MemoryLimitError | None = None
 
@@ -190,4 +192,15 @@ class StructureSearch:
             return True
         if seconds is None:
             seconds = max(trial.seconds for trial in self.done if trial.epochs <= self.epochs)
-        return settings.left - seconds > settings.seconds / 2
+        return settings.left - seconds - self.reserved > settings.seconds / 2
+
+    def reserve(self) -> None:
+        """Keep time for a pretrained network: few pictures, which it says most of, need little."""
+        settings = self.settings
+        transfer = settings.transfer
+        if settings.seconds is None or transfer is None or not transfer.suits(self.trials.learner):
+            return
+        if self.data.n <= 2 * transfer.n_sample:
+            # A trial, and what follows it.
+            needed = 2.5 * self.data.n * transfer.per_picture
+            self.reserved = min(needed, settings.seconds / 4)

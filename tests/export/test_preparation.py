@@ -66,7 +66,7 @@ def _prepared(name):
 def test_every_step_gives_the_same_bytes(name):
     (model, prepare), rng = _prepared(name), np.random.default_rng(1)
     kinds = list(FRAMES)
-    for number in range(240):
+    for number in range(400):
         kind = kinds[number % len(kinds)]
         largest = 300 if number % 10 == 0 else 24
         height, width = (int(side) for side in rng.integers(1, largest, 2))

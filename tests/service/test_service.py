@@ -404,7 +404,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(JSON.map(json.dumps).map(str.encode) | st.binary(), st.booleans())
 def test_pixels_are_valid_or_refused(body, wrapped):
     if wrapped:

@@ -152,16 +152,16 @@ def _check_added_cost(fitted: Any) -> None:
         added = fitted.added_macs(chosen, asked)
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
         assert_array_equal(added, expected, "added_macs is not the difference of macs")
+        assert_array_equal(fitted.added_macs(chosen)[asked], added, "added_macs of all differ")
         before = _bytes_of(fitted, chosen)
         assert fitted.nbytes(chosen) == before, "nbytes is not what take holds"
         expected = [_bytes_of(fitted, np.append(chosen, j)) - before for j in asked]
         added = fitted.added_bytes(chosen, asked)
         assert added.dtype == np.int64, f"added_bytes gives {added.dtype}, not int64"
         assert_array_equal(added, expected, "added_bytes is not the difference of what takes hold")
+        assert_array_equal(fitted.added_bytes(chosen)[asked], added, "added_bytes of all differ")
         _check_added_groups(fitted, chosen, asked)
     for cost in (fitted.added_macs, fitted.added_bytes):
-        some = cost(shuffled[:2], asked)
-        assert_array_equal(cost(shuffled[:2])[asked], some, "what all features add differs")
         assert len(cost(shuffled[:1], shuffled[:0])) == 0, "nothing adds something"
 
 
@@ -182,6 +182,8 @@ def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> N
         before = cost(chosen)
         expected = [cost(np.concatenate([chosen, group])) - before for group in groups]
         assert_array_equal(added(chosen, asked, starts), expected, "groups add another cost")
+        expected = [cost(np.append(chosen, j)) - before for j in asked]
+        assert_array_equal(added(chosen, asked), expected, "features add another cost")
 
 
 def _check_layers(fitted: Any) -> None:

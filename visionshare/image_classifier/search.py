@@ -79,9 +79,9 @@ def _measure_pace(state: StructureSearch) -> None:
     if first is None or first.structure is None:
         return
     trials = state.trials
-    # 1) kernels compile, once on a machine: a first training searches as long as later ones
+    # 1) compile the kernels; the time limit does not count this, which happens once per machine
     with warnings.catch_warnings():
-        # So few images say nothing of the labels.
+        # Warnings about so few images would mislead.
         warnings.simplefilter("ignore")
         compiled = trials.fewer(_COMPILING).learn(first, 1)
     settings = replace(state.settings, begun=state.settings.begun + compiled.seconds)

@@ -55,7 +55,7 @@ def _named_pool(state: StructureSearch) -> Iterable[Proposal]:
 def _greedy(
     state: StructureSearch, pool: Any, rounds: int, parameters: dict[str, Any] | None = None
 ) -> Proposal:
-    """Propose a greedy choice, of no more rounds than the budget can have."""
+    """Propose a greedy choice with at most the rounds that fit the budget."""
     # A feature has a weight for each class; two classes may share one.
     if state.budget.macs is not None:
         rounds = min(rounds, max(1, state.budget.macs // max(1, state.data.n_classes - 1)))

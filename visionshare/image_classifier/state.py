@@ -129,7 +129,7 @@ class StructureSearch:
     #: Stages that follow.
     later: Sequence[Callable[[StructureSearch], Iterable[Proposal]]] = ()
     best: Trial | None = None
-    #: Seconds that a pretrained network is yet to have.
+    #: Seconds kept for trying a pretrained network.
     reserved: float = 0.0
     #: Why the last failed trial failed.
     problem: InputError | MemoryLimitError | None = None
@@ -195,12 +195,12 @@ class StructureSearch:
         return settings.left - seconds - self.reserved > settings.seconds / 2
 
     def reserve(self) -> None:
-        """Keep time for a pretrained network: few pictures, which it says most of, need little."""
+        """Keep time to try a pretrained network if there are few pictures."""
         settings = self.settings
         transfer = settings.transfer
         if settings.seconds is None or transfer is None or not transfer.suits(self.trials.learner):
             return
         if self.data.n <= 2 * transfer.n_sample:
-            # A trial, and what follows it.
+            # One trial, then the final training on its features.
             needed = 2.5 * self.data.n * transfer.per_picture
             self.reserved = min(needed, settings.seconds / 4)

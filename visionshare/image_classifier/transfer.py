@@ -34,7 +34,7 @@ class Transfer:
     preprocessing: Preprocessing | None = None
     #: With the size of these images, where a recipe was given.
     base: Recipe | None = None
-    #: Seconds that the features of a picture and of its copies take, before it is known.
+    #: Assumed seconds for the features of one picture and its copies, until they are measured.
     per_picture: float = 0.02
     n_sample: int = 500
     n_sample_compared: int = 300

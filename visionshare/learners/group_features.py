@@ -76,7 +76,7 @@ default "squared_hinge"
         round that are scored on all examples, and steps uphill that the best take before they
         enter.
     patience : int, default 1
-        Stop after so many searches in a row that are in vain: that find no violator.
+        Stop after this many consecutive searches that find no violator, or reach ``gap_tol``.
     solver : {"newton", "fista", "admm"} or callable, default "newton"
         How the restricted master problem is solved: a name, or what makes a solver of a problem,
         such as ``functools.partial(visionshare.solvers.Admm, as_published=True)`` for the paper's
@@ -86,9 +86,9 @@ default "squared_hinge"
         A candidate enters only if it violates optimality by more than this fraction of λ. Where
         none does, the objective is above that of all candidates by at most this fraction of it.
     gap_tol : float, default 0.0
-        Above 0, at least ``tol``: a search is in vain, too, if the duality gap is at most this
-        fraction of the objective, which is then so near to that of all candidates. Searches that
-        look at a part of these, such as "sampled", estimate the gap by those that they scored.
+        Stop when the duality gap is at most this fraction of the objective; 0 never stops this
+        way. Otherwise it has to be at least ``tol``. Searches that score only some candidates,
+        such as "sampled", estimate the gap from these.
     refit_tol : float, default 1e-4
         KKT residual of the restricted master problem, as a fraction of λ.
     max_iter : int, default 3000

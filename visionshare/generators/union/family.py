@@ -200,8 +200,9 @@ class UnionOfFamilies(FeatureFamily):
         """Return sums of all features times weights, (n_images, k), float32: the parts' sums."""
         images = checked_images(images, self.image_shape_)
         out = np.zeros((len(images), len(weights)), np.float32)
-        for part, of_part in zip(self.parts_, self._shared_out(weights), strict=True):
-            with np.errstate(over="ignore", invalid="ignore"):
+        # Set once: for one image this takes as long as a layer.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part, of_part in zip(self.parts_, self._shared_out(weights), strict=True):
                 out += part.weighted_sums(images, of_part, n_jobs)
         return out
 

@@ -1,7 +1,7 @@
 """The classifier file: safetensors with a JSON header. Data only; nothing in it can run.
 
 Version 1 has other names for some values, see ``docs/formats.md`` and
-:mod:`visionshare.generators.former`.
+:mod:`visionshare.generators.layers.former`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from visionshare.errors import ClassifierFileError, InputError
 from visionshare.errors.inputs import checked_path
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
-from visionshare.generators.former import current_names
+from visionshare.generators.layers.former import current_header
 
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
@@ -92,7 +92,8 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    family = family_from_state(current_names(header["family"]), _part(arrays, "family."))
+    header, arrays = current_header(header, arrays, "family.")
+    family = family_from_state(header["family"], _part(arrays, "family."))
     classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
@@ -108,7 +109,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
         "exit_rule": _exit_rule(header.get("exit_rule")),
-        "preprocessing": Preprocessing.from_values(current_names(header.get("preprocessing", {}))),
+        "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
         "values": TrainingValues.from_values(header.get("values")),
         "unknown": UnknownRule.from_values(header.get("unknown"), _part(arrays, "unknown.")),
         "answer": rule_from_values(header.get("answer")),

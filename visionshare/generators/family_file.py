@@ -8,7 +8,7 @@ from pathlib import Path
 from visionshare.errors import DataError
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators.base import FeatureFamily
-from visionshare.generators.former import current_names
+from visionshare.generators.layers.former import current_header
 from visionshare.generators.registry import family_from_state
 
 FORMAT = "visionshare-features"
@@ -30,6 +30,7 @@ def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
     path = Path(path)
     header, arrays = read_tensor_file(path, FORMAT, {_VERSION}, DataError)
     try:
-        return family_from_state(current_names(header["family"]), arrays)
+        header, arrays = current_header(header, arrays)
+        return family_from_state(header["family"], arrays)
     except _INVALID as error:
         raise DataError(f"{path}: invalid {FORMAT} file ({error})") from None

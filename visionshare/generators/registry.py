@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -93,9 +92,4 @@ def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     >>> family_from_state(state, arrays).n_features_
     4
     """
-    # Former families are read by name too: their reader stands above this registry.
-    former = import_module("visionshare.generators.layers.nested")
-    if former.is_former(state):
-        network: FeatureFamily = former.network_from_former(state, arrays)
-        return network
     return family_class(state.get("family", "")).from_state(state, arrays)

@@ -1,7 +1,6 @@
-"""Networks as former versions wrote them: families inside families, read as lists of layers.
+"""Files of former versions: other names, and networks as families inside families.
 
-``units(deslanted(maps(patches)))`` becomes ``[deslant, templates, templates, units]``. Everything
-here serves classifier files and stores of versions 1 and 2 alone.
+``units(straightened(maps(patches)))`` becomes ``[deslant, templates, templates, units]``.
 """
 
 from __future__ import annotations
@@ -32,9 +31,82 @@ Arrays = Mapping[str, np.ndarray]
 Layers = tuple[list[Fitted], np.ndarray]
 
 _INTEGERS = {"deslant": "deslant-int", "cells": "templates-int", "units": "units-int"}
+# Keys and values that have other names today.
+_KEYS = {"centre": "center", "centres": "centers"}
+_VALUES = {("family", "straightened"): "deslanted", ("fit", "centre"): "center"}
 
 
-def is_former(state: Mapping[str, Any]) -> bool:
+def current_header(
+    header: Mapping[str, Any], arrays: Arrays, prefix: str = ""
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return a header of any version, and its arrays, as this version writes them.
+
+    Parameters
+    ----------
+    header : mapping
+        With a description of a family as "family".
+    arrays : mapping of str to ndarray
+        Of the whole file.
+    prefix : str, default ""
+        What names of the family's arrays begin with.
+
+    Raises
+    ------
+    InputError
+        If a former network does not fit together.
+    """
+    # Labels and metadata are users' own: their names stay.
+    named = [name for name in ("family", "preprocessing") if name in header]
+    renamed = {name: _renamed(header[name]) for name in named}
+    family, own = _with_networks(renamed["family"], _below(prefix, arrays))
+    others = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
+    of_family = {f"{prefix}{name}": array for name, array in own.items()}
+    return {**header, **renamed, "family": family}, {**others, **of_family}
+
+
+def _renamed(value: Any) -> Any:
+    """Return a part of a header with the names of today."""
+    if isinstance(value, list):
+        return [_renamed(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    renamed = {}
+    for key, inner in value.items():
+        if isinstance(inner, str):
+            inner = _VALUES.get((key, inner), inner)
+        renamed[_KEYS.get(key, key)] = _renamed(inner)
+    return renamed
+
+
+def _below(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def _with_networks(state: Any, arrays: Arrays) -> tuple[Any, dict[str, np.ndarray]]:
+    """Return a description, and its arrays, with lists of layers in place of nested families."""
+    if not isinstance(state, Mapping):
+        return state, dict(arrays)
+    check_depth([state])
+    if _is_former(state):
+        layers, places = _layers(state, arrays)
+        network = Network.of(layers, places, check_image_shape(state.get("image_shape")))
+        return network.to_state()
+    parts = [
+        _with_networks(part, _below(f"{number}.", arrays))
+        for number, part in enumerate(state.get("parts", ()))
+    ]
+    if not parts:
+        return state, dict(arrays)
+    named = {
+        f"{number}.{name}": array
+        for number, (_, own) in enumerate(parts)
+        for name, array in own.items()
+    }
+    return {**state, "parts": [part for part, _ in parts]}, {**arrays, **named}
+
+
+def _is_former(state: Mapping[str, Any]) -> bool:
     """Return whether a description is of a family that is a network today."""
     if state.get("family") == "patches":
         parameters = state.get("parameters")
@@ -42,18 +114,11 @@ def is_former(state: Mapping[str, Any]) -> bool:
     return isinstance(state.get("family"), str) and state["family"] in FORMER
 
 
-def network_from_former(state: Mapping[str, Any], arrays: Arrays) -> Network:
-    """Return the network that a former version described as nested families."""
-    check_depth([state])
-    layers, places = _layers(state, arrays)
-    return Network.of(layers, places, check_image_shape(state.get("image_shape")))
-
-
 def _layers(state: Mapping[str, Any], arrays: Arrays) -> Layers:
     shape = raster_shape(check_image_shape(state.get("image_shape")))
-    if is_former(state):
+    if _is_former(state):
         return FORMER[state["family"]](state, arrays, shape)
-    family = family_from_state(state, arrays)
+    family = family_from_state(*_with_networks(state, arrays))
     return [FeatureLayer(shape, family)], np.arange(family.n_features_)
 
 
@@ -62,8 +127,7 @@ def _part(state: Mapping[str, Any], arrays: Arrays) -> Layers:
     parts = state.get("parts")
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
         raise InputError("parts", type(parts).__name__, "a list of one family")
-    own = {name.removeprefix("0."): a for name, a in arrays.items() if name.startswith("0.")}
-    return _layers(parts[0], own)
+    return _layers(parts[0], _below("0.", arrays))
 
 
 def _parameters(state: Mapping[str, Any], *names: str) -> list[Any]:
@@ -207,8 +271,7 @@ def _quantized(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers
         kind = own.get("kind") if isinstance(own, Mapping) else None
         if kind not in _INTEGERS:
             raise InputError("kind", kind, " or ".join(map(repr, _INTEGERS)))
-        prefix = f"{number}."
-        part = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        part = _below(f"{number}.", arrays)
         layers.append(layer_class(_INTEGERS[kind], fitted=True).from_state(own, part, shape))
         shape = layers[-1].out_shape
     places = arrays.get("places")

@@ -129,7 +129,7 @@ def test_other_images_and_other_classes_are_named(trained, tmp_path, capsys):
     classifier = str(trained / "classifier.safetensors")
     assert main(["evaluate", classifier, "digits"]) == 2
     said = capsys.readouterr().err
-    assert "digits: its images are 8×8, the classifier takes 4×4" in said
+    assert "digits: images are 8×8, but the classifier takes 4×4" in said
     assert "train on images like these" in said
     shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "up")
     shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "left")

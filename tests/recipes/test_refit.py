@@ -56,7 +56,7 @@ def test_the_figure_is_that_of_the_run_before_and_says_so(folder, tmp_path):
     assert "learned again" not in (tmp_path / "plain" / "report.html").read_text("utf-8")
     card = (tmp_path / "out" / "classifier.md").read_text("utf-8")
     assert "(120 images)" in card
-    assert "learned again from all 120" in card
+    assert "trained again on all 120" in card
     # The learning path is that of the run before: it has test errors.
     path = [(tmp_path / name / "path.csv").read_text().splitlines() for name in ("out", "plain")]
     names = path[0][0].split(",")
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_not_written(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("visionshare.recipes.training._refitted", too_large)
     result, _ = quick(folder, tmp_path / "out")
     assert "refit_images" not in result.metrics
-    assert result.metrics["notes"][-1].endswith("from all pictures: flash is 900, more than 800")
+    assert result.metrics["notes"][-1].endswith("on all pictures: flash is 900, more than 800")
     assert json.loads((tmp_path / "out" / "metrics.json").read_text()) == result.metrics
 
 

@@ -83,8 +83,8 @@ def model_card(
         if "refit_images" in figures:
             n_images = figures["refit_images"]
             evaluation += (
-                f" The figure is of that run: the classifier was then learned again from all "
-                f"{n_images:,} images."
+                f" The classifier was then trained again on all {n_images:,} images; the figure is "
+                "of the one before."
             )
         accuracy = round(1 - errors / n_test, 6) if data else None
     if "test_mean_absolute_error" in figures:

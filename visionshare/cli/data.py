@@ -76,7 +76,7 @@ def fetch(
     name: Name,
     data: DataFolder = None,
 ) -> None:
-    """Download the files of a data set that are missing, and check their sha256.
+    """Download missing files of a data set and check their sha256.
 
     Example: visionshare data fetch mnist
     """
@@ -87,7 +87,7 @@ def fetch(
 
 
 def samples(
-    folder: Annotated[Path, typer.Argument(help="Folder to create; it must not exist.")] = Path(
+    folder: Annotated[Path, typer.Argument(help="Folder to create. It must not exist yet.")] = Path(
         "samples"
     ),
 ) -> None:
@@ -114,32 +114,35 @@ _MANY_TIMES = 5
 def check(
     pictures: Annotated[
         str,
-        typer.Argument(help="A folder of class folders, .csv, .jsonl, .npz, .parquet or .tar."),
+        typer.Argument(
+            help="A folder with one folder per class, or a .csv, .jsonl, .npz, .parquet or .tar "
+            "file."
+        ),
     ],
     sheet: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Contact sheet (PNG); default NAME-check.png."),
+        typer.Option(metavar="FILE", help="Contact sheet to write (PNG). Default: NAME-check.png."),
     ] = None,
     size: ImageSize = None,
     color: Color = None,
     labels: Annotated[
         bool,
-        typer.Option("--labels", help="Also list labels that are probably wrong; takes longer."),
+        typer.Option("--labels", help="Also list labels that are probably wrong. Takes longer."),
     ] = False,
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN|PATTERN",
-            help="For --labels: what stays together, as `visionshare train --groups` takes it.",
+            help="With --labels: pictures that belong together, as in `train --groups`.",
         ),
     ] = None,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Find errors in your pictures, and show them as a classifier sees them.
+    """Find errors in your pictures and show how a classifier sees them.
 
-    Every picture is read. The exit code is 1 where some are broken, belong to several parts
-    (train, test, validation), or stand in several classes.
+    Reads every picture. The exit code is 1 if some are broken, belong to several splits (train,
+    test, validation) or have several classes.
 
     Example: visionshare data check photos/
 

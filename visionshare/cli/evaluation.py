@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from visionshare.reports import Results
 
 _ALL_OF_IT = (
-    "note: there is no test part, so all pictures are evaluated; those that the classifier was "
-    "trained on do not tell how it does on others"
+    "note: no test split found, so all pictures are evaluated; errors on pictures that the "
+    "classifier was trained on are too low"
 )
 
 
@@ -52,20 +52,20 @@ def evaluate(
     split: Split = "test",
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the values; default: as in training."),
+        typer.Option(metavar="COLUMN", help="Column with the values. Default: as in training."),
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of several labels; default: as in training."),
+        typer.Option(metavar="COLUMN", help="Column with the labels. Default: as in training."),
     ] = None,
     report: Annotated[
         str | None,
-        typer.Option(metavar="FILE|URL", help="Page of results to write (.html); may be a URL."),
+        typer.Option(metavar="FILE|URL", help="Report to write (.html file or URL)."),
     ] = None,
     errors: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|URL", help="Table of misclassified images to write (.csv); may be a URL."
+            metavar="FILE|URL", help="Table of misclassified images to write (.csv file or URL)."
         ),
     ] = None,
     jobs: Jobs = -1,
@@ -78,10 +78,11 @@ def evaluate(
 
     Example: visionshare evaluate out/digits/classifier.safetensors digits --report digits.html
 
-    Misclassified images are listed by name, or by number where they have none, the most confident
+    Misclassified images are listed by name, or by number if they have none, the most confident
     first.
 
-    Of values and several labels (train --target, --labels) give a table such as that of training.
+    For values and several labels (train --target, --labels), give a table like the one used in
+    training.
     """
     from visionshare import load
     from visionshare.batch.scoring import score_images

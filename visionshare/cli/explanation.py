@@ -22,22 +22,25 @@ def explain(
     picture: Picture,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Picture to write (.png): where features counted."),
+        typer.Option(
+            metavar="FILE",
+            help="Picture to write (.png) that shows where each feature responded.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--class", metavar="NAME", help="Class to explain; default: the predicted one."
+            "--class", metavar="NAME", help="Class to explain. Default: the predicted class."
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of features to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show which features support a class, and where they responded.
+    """Show which features support a class and where they responded.
 
     Example: visionshare explain out/digits/classifier.safetensors seven.png --out why.png
 
-    In the picture red supports the class and blue another one.
+    In the picture, red supports the class and blue opposes it.
     """
     from PIL import Image
 

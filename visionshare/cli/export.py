@@ -28,15 +28,13 @@ def export(
     classifier: Classifier,
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FOLDER|FILE", help="Folder to write to; or a file *.onnx or *.tflite."
-        ),
+        typer.Option(metavar="FOLDER|FILE", help="Output folder, or an .onnx or .tflite file."),
     ],
     to: Annotated[
         str,
         typer.Option(
             metavar="KIND",
-            help="c, onnx, tflite; or a package with a self-test: arduino, platformio, zephyr, "
+            help="c, onnx or tflite, or a package with a self-test: arduino, platformio, zephyr, "
             "esp-idf, micropython or npm.",
             autocompletion=completes("forms", paths=False),
         ),
@@ -44,49 +42,57 @@ def export(
     identifier_prefix: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Prefix of all C identifiers and files; name of the ONNX graph."
+            metavar="NAME",
+            help="Prefix of C identifiers and file names, and name of the ONNX graph.",
         ),
     ] = "classifier",
     *,
     form: Form,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="Add a C function of probabilities; ONNX has them."),
+        typer.Option(
+            "--probabilities",
+            help="Add a C function that returns probabilities. ONNX models always return them.",
+        ),
     ] = False,
     preparation: Annotated[
         bool,
         typer.Option(
             "--preparation",
-            help="Add C that makes images of a camera's frames, in integers; packages have it "
-            "wherever it is possible.",
+            help="Add C code that turns camera frames into input images, in integers. Packages "
+            "include it where possible.",
         ),
     ] = False,
     blob: Annotated[
         bool,
         typer.Option(
             "--blob",
-            help="Tables of a network of integers as data, NAME.blob, which a program opens and "
-            "checks; later ones of the same layers fit too.",
+            help="Write the tables of an integer network to NAME.blob, which the program checks and"
+            " loads. It can be replaced by a later one with the same layers.",
         ),
     ] = False,
     meter: Annotated[
         Path | None,
-        typer.Option(metavar="METER", help="Add C that reads the meter of this TOML file."),
+        typer.Option(
+            metavar="METER", help="Add C code that reads the meter described in this TOML file."
+        ),
     ] = None,
     labels: Annotated[
         str,
         typer.Option(
             metavar="KIND",
-            help="Label of ONNX: classes (names), or indices, which OpenCV needs.",
+            help="Labels in the ONNX output: classes (names), or indices, which OpenCV needs.",
         ),
     ] = "classes",
     opset: Annotated[
         int | None,
-        typer.Option(help="Operators of ONNX: 13 to 18 (default), older ones for old runtimes."),
+        typer.Option(
+            help="ONNX operator set: 13 to 18 (default). Use an older one for old runtimes."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a classifier as C99, as a model for ONNX or TensorFlow Lite, or as a package.
+    """Write a classifier as C99, an ONNX or TensorFlow Lite model, or a package.
 
     Example: visionshare export out/digits/classifier.safetensors --out digits-c
 
@@ -96,7 +102,7 @@ def export(
 
     Example: visionshare export reader --meter meter.toml --out meter-c
 
-    `visionshare measure` shows the cost of an export, and how many labels it changes.
+    `visionshare measure` shows the cost of an export and how many labels it changes.
     """
     from visionshare.codegen.c_text import check_identifier
     from visionshare.export import write_model, write_program

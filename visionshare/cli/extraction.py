@@ -42,17 +42,18 @@ class PoolOptions:
 
     size: ImageSize = None
     color: Annotated[
-        bool, typer.Option("--color", help="Keep colors, as pretrained networks do anyway.")
+        bool, typer.Option("--color", help="Keep colors. Pretrained networks always do.")
     ] = False
     draft: Annotated[
         bool,
         typer.Option(
             "--draft",
-            help="Decode large JPEGs at 1/2 to 1/8 of their size, at least twice the images': "
-            "2 to 5 times as fast; gray values differ by 1 on average, by about 30 at most.",
+            help="Decode large JPEGs at 1/2 to 1/8 of their size, but at least twice the image "
+            "size. 2 to 5 times as fast; gray values change by 1 on average and about 30 at "
+            "most.",
         ),
     ] = False
-    sample: Annotated[int, typer.Option(help="Images that the pool is fitted to.")] = 10_000
+    sample: Annotated[int, typer.Option(help="Number of images to fit the pool to.")] = 10_000
     seed: Seed = 0
 
 
@@ -61,24 +62,25 @@ class RegionOptions:
     """Regions of images."""
 
     tiles: Annotated[
-        int | None, typer.Option(min=1, help="Cut images into tiles of N × N pixels: one row each.")
+        int | None,
+        typer.Option(min=1, help="Cut images into tiles of N × N pixels, one row per tile."),
     ] = None
     masks: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Label images named as the images: one row per object, cut out of its image.",
+            help="Folder of label images with the same names: one row per object, cut out of its "
+            "image.",
         ),
     ] = None
     keypoints: Annotated[
         Path | None,
         typer.Option(
-            metavar="CSV", help="Points (path, y, x): one row per patch of --tiles pixels around."
+            metavar="CSV",
+            help="Table of points (path, y, x): one row per patch of --tiles pixels around each.",
         ),
     ] = None
-    level: Annotated[
-        int, typer.Option(min=0, help="Level of TIFF pyramids; 0 is the full size.")
-    ] = 0
+    level: Annotated[int, typer.Option(min=0, help="Level of a TIFF pyramid. 0 is full size.")] = 0
 
     def of(self, paths: list[str], n_jobs: int) -> list[str] | None:
         """Return the regions of images as texts; None where images are taken whole."""
@@ -106,8 +108,8 @@ def extract(
     features: Annotated[
         str,
         typer.Argument(
-            help="Pools (names or .toml, with commas between), a classifier, or a "
-            "features.safetensors.",
+            help="Pools (names or .toml files, separated by commas), a classifier, or a "
+            "features.safetensors file.",
             autocompletion=completes("pools"),
         ),
     ],
@@ -116,9 +118,9 @@ def extract(
         str,
         typer.Option(
             metavar="FILE|FOLDER|URL",
-            help="A table (.parquet, .csv, .npz, .h5, .h5ad), whose columns are kept in "
-            "FILE.store, or the folder of a store; of a URL (s3://bucket/NAME) it is "
-            "out/s3/bucket/NAME until it is uploaded.",
+            help="A table (.parquet, .csv, .npz, .h5, .h5ad) or the folder of a store. Columns of a"
+            " table are kept in FILE.store. With a URL (s3://bucket/NAME), results stay in "
+            "out/s3/bucket/NAME until they are uploaded.",
         ),
     ],
     dtype: Annotated[
@@ -134,12 +136,12 @@ def extract(
 ) -> None:
     """Extract features of images as a table or a column store.
 
-    The same command resumes a stopped run.
+    Run the same command again to resume a stopped run.
 
     Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.csv
 
-    A pool first learns its templates from a sample of the images and keeps them in
-    OUT.store/features.safetensors: give that file as FEATURES to extract the same features from
+    A pool first learns its templates from a sample of the images and saves them in
+    OUT.store/features.safetensors. Pass that file as FEATURES to extract the same features from
     other images.
     """
     from visionshare.batch import extract_features, write_table

@@ -27,20 +27,20 @@ def find(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The picture with the boxes, a .png; of several pictures, a folder of them.",
+            help="Picture with the boxes to write (.png), or a folder for several pictures.",
         ),
     ] = None,
     smallest: Annotated[
         int | None, typer.Option(help="Shorter side of the smallest object, in pixels.")
     ] = None,
-    least: Annotated[float, typer.Option(help="Lowest score of a box, 0 to 1.")] = 0.1,
+    least: Annotated[float, typer.Option(help="Minimum score of a box, 0 to 1.")] = 0.1,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
     """Find objects in pictures: boxes and classes.
 
-    Takes a classifier of crops, trained with --reject: what it refuses is background. Train with
-    --background too, a folder of photographs without such objects, and more is found.
+    Needs a classifier of crops, trained with --reject: what it refuses is background. Train with
+    --background too (photographs without such objects) to find more.
 
     Example: visionshare find out/signs/classifier.safetensors street.jpg --overlay found.png
 

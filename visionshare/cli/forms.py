@@ -32,16 +32,16 @@ class Form:
         str,
         typer.Option(
             metavar="KIND",
-            help="none, int16, int8 or int4; or auto: int8 in C if all then computes in integers, "
-            "otherwise none.",
+            help="none, int16, int8, int4 or auto: int8 in C if everything can then be computed in "
+            "integers, otherwise none.",
         ),
     ] = "auto"
     calibrate: Annotated[
         str | None,
         typer.Option(
             metavar="IMAGES",
-            help="Training images that set the ranges of int8 and int4; networks need them to "
-            "compute in integers. A name of the catalog, a folder or a file.",
+            help="Training images that set the ranges for int8 and int4: a name of the catalog, a "
+            "folder or a file. Networks need them to compute in integers.",
             autocompletion=completes("datasets"),
         ),
     ] = None
@@ -50,16 +50,17 @@ class Form:
         str | None,
         typer.Option(
             metavar="TYPE",
-            help="Type of a pixel: uint8 or float32; uint8 unless examples are vectors.",
+            help="Pixel type: uint8 or float32. Default: uint8, for vectors float32.",
         ),
     ] = None
     rounds: Annotated[
-        int | None, typer.Option(help="Only the features of the first N rounds of training.")
+        int | None, typer.Option(help="Use only the features of the first N training rounds.")
     ] = None
     early_exit: Annotated[
         bool,
         typer.Option(
-            "--early-exit", help="In C, stop early on easy images, by the classifier's exit rule."
+            "--early-exit",
+            help="In C: stop early on easy images, using the classifier's exit rule.",
         ),
     ] = False
 

@@ -27,7 +27,8 @@ Images = Annotated[
 PicturesAndTars = Annotated[
     list[str],
     typer.Argument(
-        help='Pictures or tars of them: files, folders, URLs (s3://bucket/*.tar), patterns, "-".'
+        help="Pictures, or tar files of pictures: files, folders, URLs (s3://bucket/*.tar), "
+        'patterns, or "-" for a list on standard input.'
     ),
 ]
 
@@ -110,9 +111,9 @@ def labeled_images(
     taken = _without_gray_axis(model.image_shape)
     if shape != taken:
         raise DataError(
-            f"{source}: its images are {'×'.join(map(str, shape))}, the classifier takes "
-            f"{'×'.join(map(str, taken))}; only pictures of files are resized: give a folder of "
-            "them, or train on images like these"
+            f"{source}: images are {'×'.join(map(str, shape))}, but the classifier takes "
+            f"{'×'.join(map(str, taken))}; only picture files are resized: give a folder of them, "
+            "or train on images like these"
         )
     if target is not None:
         return replace(loaded, images=as_rasters(loaded.images))
@@ -163,7 +164,7 @@ def _without_gray_axis(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _warn_of_values(
     model: CompactClassifier, values: tuple[float, float] | None, source: str
 ) -> None:
-    """Say so where the values of a file became bytes by another range than those of training."""
+    """Warn if the values of a file have another range than in training."""
     from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
     from visionshare.datasets.training_values import TrainingValues
 
@@ -174,7 +175,7 @@ def _warn_of_values(
         return
     (low, high), (least, most) = values, trained
     say(
-        f"warning: {source}: its values from {low:g} to {high:g} became bytes, those of training "
-        f"from {least:g} to {most:g}: bring them to the same scale",
+        f"warning: {source}: values range from {low:g} to {high:g}, in training from {least:g} to "
+        f"{most:g}; bring them to the same scale",
         err=True,
     )

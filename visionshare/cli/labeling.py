@@ -62,8 +62,8 @@ def check_labels(
         for i, row in zip(doubted[:_SHOWN], rows, strict=False)
     ]
     about = (
-        f"{found.n_doubted} of {len(rows)} labels are doubtful: classifiers that did not learn "
-        "them take the pictures for the second class."
+        f"{found.n_doubted} of {len(rows)} labels are doubtful: classifiers that were not trained "
+        "on these pictures predict the second class."
     )
     write_gallery(page, f"Labels of {name}", about, tiles)
     _write_table(table, rows)
@@ -109,14 +109,17 @@ def suggest(
     images: Images,
     count: Annotated[int, typer.Option(min=1, help="Number of pictures.")] = 50,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Table (.csv); a gallery (.html) lies beside it.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="Table to write (.csv). A gallery (.html) is written beside it."
+        ),
     ] = Path("suggested.csv"),
 ) -> None:
-    """Suggest pictures to label next: uncertain ones, unlike each other.
+    """Suggest pictures to label next: uncertain ones that differ from each other.
 
     Example: visionshare suggest CLASSIFIER new/ --count 50
 
-    The table has the label that the classifier would give: correct it, then train from the table.
+    The table contains the predicted labels. Correct them, then train from the table.
     """
     import numpy as np
 
@@ -157,7 +160,7 @@ def suggest(
         GalleryTile(seen[i], f"{row[1]} {100 * row[3]:.0f} %", Path(row[0]).name)
         for i, row in zip(chosen, rows, strict=True)
     ]
-    about = f"{len(chosen)} of {len(paths)} pictures that would teach the classifier most."
+    about = f"{len(chosen)} of {len(paths)} pictures that the classifier would learn most from."
     write_gallery(page, "Label these next", about, tiles)
     for row in rows:
         say("\t".join([row[0], row[1], f"{row[3]:.4f}"]))

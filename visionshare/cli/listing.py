@@ -50,7 +50,8 @@ def list_names(
 
 
 def models() -> None:
-    """List the classifiers that come with the library; commands take their names for files.
+    """List the classifiers that come with the library. Commands accept their names in place of
+    files.
 
     Example: visionshare models
     """

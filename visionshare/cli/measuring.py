@@ -39,31 +39,36 @@ _OF_CYCLES = ("cycles", "cycles_from", "microjoules", "chip")
 class CoreOptions:
     """Core."""
 
-    count: Annotated[int, typer.Option(help="Number of images at most.")] = _N_ON_CORE
+    count: Annotated[int, typer.Option(help="Maximum number of images.")] = _N_ON_CORE
     optimize: Annotated[
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Compile for size (default with --max-flash), speed (default otherwise) or "
+            help="Optimize for size (default with --max-flash), speed (default otherwise) or "
             "more-speed.",
         ),
     ] = None
     max_flash: Annotated[
-        str | None, typer.Option(metavar="SIZE", help='Fail if flash is more, such as "10KiB".')
+        str | None,
+        typer.Option(metavar="SIZE", help=('Fail if flash exceeds this size, such as "10KiB".')),
     ] = None
     max_ram: Annotated[
-        str | None, typer.Option(metavar="SIZE", help='Fail if memory is more, such as "2KiB".')
+        str | None,
+        typer.Option(metavar="SIZE", help=('Fail if RAM exceeds this size, such as "2KiB".')),
     ] = None
     max_instructions: Annotated[
         str | None,
-        typer.Option(metavar="COUNT", help='Fail if an image takes more on average, such as "1M".'),
+        typer.Option(
+            metavar="COUNT",
+            help=('Fail if an image takes more instructions on average, such as "1M".'),
+        ),
     ] = None
 
     frame: Annotated[
         str | None,
         typer.Option(
             metavar="FORMAT",
-            help="Measure the preparation of a camera's frame of 240x320 too: gray, rgb565, "
+            help="Also measure the preparation of a 240x320 camera frame: gray, rgb565, "
             "rgb565-swapped, yuyv, uyvy or rgb888.",
         ),
     ] = None
@@ -98,8 +103,8 @@ def measure(
     images: Annotated[
         str | None,
         typer.Argument(
-            help="Labeled images: a name of the catalog, a folder or a file; bundled digits, "
-            "without their labels, when omitted.",
+            help="Labeled images: a name of the catalog, a folder or a file. Default: the bundled "
+            "digits, without labels.",
             autocompletion=completes("datasets"),
         ),
     ] = None,
@@ -107,9 +112,8 @@ def measure(
         str,
         typer.Option(
             metavar="NAME",
-            help="c, compiled here; onnx or tflite, run here; or an emulated core: cortex-m0plus, "
-            "cortex-m4, cortex-m7, cortex-m33, cortex-m55, esp32, rv32imc, avr, atmega2560 or "
-            "wasm.",
+            help="c, onnx or tflite on this machine, or an emulated core: cortex-m0plus, cortex-m4,"
+            " cortex-m7, cortex-m33, cortex-m55, esp32, rv32imc, avr, atmega2560 or wasm.",
             autocompletion=completes("targets", paths=False),
         ),
     ] = "c",
@@ -118,7 +122,7 @@ def measure(
     core: CoreOptions,
     as_json: Json = False,
 ) -> None:
-    """Measure an exported classifier: its errors, bytes, and instructions on a core.
+    """Measure an exported classifier: errors, bytes, and instructions on a core.
 
     Example: visionshare measure out/digits/classifier.safetensors digits
 
@@ -126,7 +130,7 @@ def measure(
 
     Example: visionshare measure CLASSIFIER --target cortex-m4 --max-flash 16KiB
 
-    Beyond a limit the figures are written, and the exit code is 2.
+    If a limit is exceeded, the exit code is 2.
     """
     from visionshare.export.targets import TARGETS
 
@@ -364,7 +368,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
 
 
 def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
-    """Time a classifier on random images: one by one, and in batches.
+    """Time a classifier on random images, one by one and in batches.
 
     Example: visionshare bench out/digits/classifier.safetensors
     """

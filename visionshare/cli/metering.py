@@ -17,21 +17,22 @@ def meter(
     description: Annotated[Path, typer.Argument(metavar="METER", help="The meter's TOML file.")],
     frames: Images,
     previous: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The reading before the first frame.")
+        str | None, typer.Option(metavar="NUMBER", help="Reading before the first frame.")
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(metavar="HOURS", help="Hours from a reading to the next.")
+        float | None, typer.Option(metavar="HOURS", help="Hours between readings.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read the number of a meter from frames of a camera.
+    """Read the number on a meter from camera frames.
 
     Example: visionshare meter meter.toml frame.jpg
 
     Example: visionshare meter meter.toml frames/ --previous 530.07 --hours 1 --json
 
-    A reading that is not certain, goes back, or changes too fast is "unknown"; the exit code is
-    then 1. The TOML file names the frame's size, its rotation, marks, digits and pointers.
+    A reading that is uncertain, decreases or changes too fast is "unknown"; the exit code is then
+    1. The TOML file gives the size and rotation of frames and the positions of marks, digits and
+    pointers.
     """
     from visionshare.reading import MeterReader
 

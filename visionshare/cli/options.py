@@ -54,11 +54,14 @@ Classifier = Annotated[
 Picture = Annotated[Path, typer.Argument(help="A picture file.", callback=_existing_picture)]
 Color = Annotated[
     bool | None,
-    typer.Option("--color/--gray", help="Images in color, or gray; default: as the pictures are."),
+    typer.Option(
+        "--color/--gray",
+        help="Use color or gray images. Default: color if the pictures have color.",
+    ),
 ]
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Folder with data sets, searched first."),
+    typer.Option("--data", metavar="FOLDER", help="Folder to search first for data sets."),
 ]
 ImageSize = Annotated[
     str | None,
@@ -68,16 +71,14 @@ ImageSize = Annotated[
 ]
 Jobs = Annotated[
     int,
-    typer.Option(
-        "--jobs", "-j", help="Number of workers (threads or processes); -1: one per core."
-    ),
+    typer.Option("--jobs", "-j", help="Number of threads or processes. -1 means one per core."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Memory = Annotated[
     str,
     typer.Option("--memory", metavar="SIZE", help='Memory for images and features: "1GiB".'),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +90,9 @@ SkipBroken = Annotated[
 ]
 SkipPreprocessing = Annotated[
     bool,
-    typer.Option("--skip-preprocessing", help="Images are preprocessed already: only resize them."),
+    typer.Option(
+        "--skip-preprocessing", help="Only resize images, as they are already preprocessed."
+    ),
 ]
 Split = Annotated[str, typer.Option(metavar="NAME", help="Split of the data set: train or test.")]
 
@@ -99,11 +102,11 @@ class Cluster:
     """Cluster."""
 
     workers: Annotated[
-        int | None, typer.Option(help="Run on N processes: a Dask cluster of this machine.")
+        int | None, typer.Option(help="Run N processes as a local Dask cluster.")
     ] = None
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="URL", help='Run on a running Dask cluster: "tcp://host:8786".'),
+        typer.Option(metavar="URL", help='Use an existing Dask cluster: "tcp://host:8786".'),
     ] = None
 
     @contextmanager

@@ -57,8 +57,8 @@ def predict(
         str | None,
         typer.Option(
             metavar="FILE|URL",
-            help="A .csv or .jsonl file, or s3://bucket/NAME.csv; the same command completes a "
-            "stopped run. A file of another kind is not replaced.",
+            help="Output .csv or .jsonl file, or s3://bucket/NAME.csv. Run the same command again "
+            "to complete a stopped run. Files of other kinds are never overwritten.",
         ),
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
@@ -66,7 +66,7 @@ def predict(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Share of known pictures to refuse, if trained with --reject.",
+            help="Share of known pictures that may be refused, if trained with --reject.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable classes to write.")] = 1,
@@ -74,21 +74,21 @@ def predict(
     *,
     cluster: Cluster,
 ) -> None:
-    """Classify images: file, class and probability of each.
+    """Classify images: print file, class and probability of each.
 
     Example: visionshare predict out/digits/classifier.safetensors scans/ --json
 
     Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
 
-    A classifier of values (train --target) says the value of each; one of several labels (train
-    --labels) all labels that reach their thresholds.
+    A classifier of values (train --target) prints a value per image; one of several labels (train
+    --labels) prints all labels above their thresholds.
 
-    A classifier that was trained with --reject calls pictures of no class "unknown"; the number is
-    then the share of known pictures that look as strange.
+    A classifier trained with --reject answers "unknown" for pictures of no class; the number is
+    then the share of known pictures that look at least as strange.
 
-    Images are preprocessed as in training (see "inspect"). Unreadable images are named on
-    standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
-    a cluster read the files themselves: under the same paths, or from storage.
+    Images are preprocessed as in training (see "inspect"). Unreadable images are reported on
+    standard error and skipped; the exit code is then 1, or 2 if none could be read. Workers of a
+    cluster read the files themselves, so paths must be the same there.
     """
     from visionshare.answers import LabelRule
     from visionshare.batch import classify_files
@@ -341,12 +341,14 @@ def prepare(
     classifier: Classifier,
     images: Images,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the preprocessed images (.png).")
+        Path,
+        typer.Option(metavar="FOLDER", help="Output folder for the preprocessed images (.png)."),
     ],
     raw: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File of their bytes, concatenated: input of the exported C."
+            metavar="FILE",
+            help="Output file for their bytes, one image after the other: input of the exported C.",
         ),
     ] = None,
 ) -> None:
@@ -354,7 +356,7 @@ def prepare(
 
     Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
 
-    Files that an earlier run wrote are replaced, and no others.
+    Only files of an earlier run are overwritten.
     """
     from PIL import Image
 

@@ -31,25 +31,28 @@ def read(
         Path,
         typer.Option(
             metavar="NAME|FILE",
-            help="A classifier of characters: a file, or a name of `visionshare models`.",
+            help="Character classifier: a file, or a name of `visionshare models`.",
             callback=classifier_file,
         ),
     ] = Path("reader"),
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for .txt, .json, .hocr and .png of each page."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Output folder for the .txt, .json, .hocr and .png files of each page.",
+        ),
     ] = None,
     form: Annotated[
         str,
         typer.Option(
-            "--format", metavar="FORMAT", help="What is written: text, json, hocr, alto or tsv."
+            "--format", metavar="FORMAT", help="Output format: text, json, hocr, alto or tsv."
         ),
     ] = "text",
     characters: Annotated[
         str | None,
         typer.Option(
             metavar="SET",
-            help="Characters that may be read: 0123456789., or a set: digits, capitals, letters, "
+            help="Allowed characters, such as 0123456789., or a set: digits, capitals, letters, "
             "serial, date, amount, hex.",
         ),
     ] = None,
@@ -57,18 +60,18 @@ def read(
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="Only readings that fit: a mask (AA-9999) or a regular expression.",
+            help="Accept only text that fits a mask (AA-9999) or a regular expression.",
         ),
     ] = None,
-    deskew: Annotated[bool, typer.Option(help="Turn pages upright.")] = True,
+    deskew: Annotated[bool, typer.Option(help="Straighten tilted pages.")] = True,
     context: Annotated[
-        bool, typer.Option(help="Tell 0 from O and 1 from I by their line and word.")
+        bool, typer.Option(help="Use the line and word to tell 0 from O and 1 from I.")
     ] = True,
     jobs: Jobs = -1,
 ) -> None:
     """Read fields and pages of print, as text or into files.
 
-    Of files with several pages (TIFF, PDF) or frames all are read.
+    All pages or frames of a file (TIFF, PDF) are read.
 
     Example: visionshare read page.png
 
@@ -76,8 +79,8 @@ def read(
 
     Example: visionshare read labels/ --pattern AA-9999
 
-    Punctuation of fields is read; for prose use Tesseract. JSON is one object per line of text.
-    In the folder, files that an earlier run wrote are replaced, and no others.
+    Meant for fields, with their punctuation; for prose use Tesseract. JSON output has one object
+    per line of text. In the output folder, only files of an earlier run are overwritten.
     """
     from visionshare import load
     from visionshare.machine.resources import resolve_jobs

@@ -27,24 +27,21 @@ class SearchOptions:
         str | None,
         typer.Option(
             metavar="LIMITS",
-            help="Cost per image of a classifier of your pictures, at most: multiply-accumulates "
-            "(200k), bytes (64KiB), microseconds (20us), flash of a small core (flash=10KiB); "
-            "default: 1M.",
+            help="Maximum cost per image: multiply-accumulates (200k), bytes (64KiB), microseconds "
+            "(20us) or flash of a microcontroller (flash=10KiB). Default: 1M.",
         ),
     ] = None
     time: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME", help="Rough time for search and training on your pictures: 90s, 5m, 2h."
-        ),
+        typer.Option(metavar="TIME", help="Approximate time for search and training: 90s, 5m, 2h."),
     ] = None
     pretrained: Annotated[
         str | None,
         typer.Option(
             metavar="auto|off|FILE",
-            help="Features of a pretrained network: tried where visionshare[pretrained] is "
-            "installed and the budget allows it (auto, the default), not at all (off), or those "
-            "of an ONNX file.",
+            help="Features of a pretrained network: auto (default) tries them if "
+            "visionshare[pretrained] is installed and the budget allows it; off never does; or"
+            " give an ONNX file.",
         ),
     ] = None
 
@@ -99,7 +96,7 @@ def chosen_recipe(
     if kept is not None:
         say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
-    say("search       trials are compared on pictures that they do not learn from")
+    say("search       trials are compared on held-out training pictures")
     # What was tried is logged: --verbose shows it.
     settings = replace(settings, tried=lambda state: say(line_of_progress(state)))
     tried = OfferedNetwork(network, Budget.of(budget, None), "--size" not in bounds)
@@ -115,7 +112,7 @@ def _say_choice(found: SearchedRecipe) -> None:
     say(f"chosen       {choice.best.proposal}")
     if choice.best.classifier.family.bytes_elsewhere:
         needs = "visionshare[pretrained] has to be installed where the classifier is used"
-        say(f"needs        {needs}; --pretrained off or a --budget finds one that needs nothing")
+        say(f"needs        {needs}; use --pretrained off or a smaller --budget to avoid it")
     if choice.is_honest:
         if found.recipe.data.labels is not None:
             precision = f"{100 * (1 - choice.error):.2f} % mean average precision"

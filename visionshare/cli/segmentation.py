@@ -21,21 +21,26 @@ def segment(
     classifier: Classifier,
     image: Picture,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The map, a .png; a pixel is its class.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="Map to write (.png). Each pixel is the number of its class."
+        ),
     ],
-    step: Annotated[int, typer.Option(help="Distance of the pixels that are classified.")] = 1,
+    step: Annotated[int, typer.Option(help="Distance between classified pixels.")] = 1,
     overlay: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The image under the map's colors, a .png."),
+        typer.Option(
+            metavar="FILE", help="Picture to write (.png): the image under the colors of the map."
+        ),
     ] = None,
     smooth: Annotated[
-        int, typer.Option(help="Side of the square of the majority filter; odd.")
+        int, typer.Option(help="Side of the majority filter's square, an odd number.")
     ] = 1,
     memory: Memory = "256MiB",
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Map an image: each pixel gets the class of the window around it.
+    """Segment an image: each pixel gets the class of the window around it.
 
     Example: visionshare segment out/textures/classifier.safetensors wall.png --out map.png
 

@@ -22,31 +22,33 @@ class LimitOptions:
     """Limits."""
 
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Threads that classify; -1 for all cores.")
+        int,
+        typer.Option("--jobs", "-j", help="Number of classifying threads. -1 means one per core."),
     ] = -1
     max_queue: Annotated[
-        int, typer.Option(help="Pictures that may wait for a thread; further ones get 503.")
+        int,
+        typer.Option(help="Maximum number of pictures in the queue. Further ones get status 503."),
     ] = 64
     max_body_size: Annotated[
         str, typer.Option(metavar="SIZE", help='Largest request body: "10MiB", "500kB" or bytes.')
     ] = "10MiB"
     max_pixels: Annotated[
-        int, typer.Option(help="Most pixels of a picture; its header is checked first.")
+        int, typer.Option(help="Maximum number of pixels of a picture, checked before decoding.")
     ] = 1 << 25
     body_timeout: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Time within which a request body must arrive."),
+        typer.Option(metavar="SECONDS", help="Time limit for receiving a request body."),
     ] = 30.0
     header_timeout: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Time within which a request's headers must arrive."),
+        typer.Option(metavar="SECONDS", help="Time limit for receiving request headers."),
     ] = 10.0
     max_connections: Annotated[
-        int, typer.Option(help="Connections of a worker; further ones wait.")
+        int, typer.Option(help="Maximum connections per worker. Further ones wait.")
     ] = 4096
     max_body_memory: Annotated[
         str,
-        typer.Option(metavar="SIZE", help="Memory for all request bodies of a worker together."),
+        typer.Option(metavar="SIZE", help="Memory for all request bodies of a worker."),
     ] = "64MiB"
 
     def checked(self) -> Limits:
@@ -69,36 +71,39 @@ class LimitOptions:
 def serve(
     classifier: Classifier,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="To listen on; 0.0.0.0 is every interface.")
+        str,
+        typer.Option(metavar="ADDRESS", help="Address to listen on. 0.0.0.0 means all interfaces."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free one.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen on. 0 picks a free one.")] = 8000,
     host_name: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Name that the Host header of requests may have; repeatable; * is any. "
-            "Default: the address, and localhost.",
+            help="Accepted value of the Host header. May be repeated; * accepts any. Default: the "
+            "address and localhost.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with a token that requests must carry (Authorization: Bearer).",
+            help="File with the token that requests must send (Authorization: Bearer).",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes that answer requests.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of processes that answer requests.")] = 1,
     name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the model in /health; the file's by default."),
+        typer.Option(metavar="NAME", help="Name of the model in /health. Default: the file name."),
     ] = None,
     meter: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A meter's TOML file: POST /meter reads its frames."),
+        typer.Option(
+            metavar="FILE", help="TOML file of a meter. POST /meter then reads its frames."
+        ),
     ] = None,
     examples: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of pictures, some of which the page offers."),
+        typer.Option(metavar="FOLDER", help="Folder with example pictures for the page."),
     ] = None,
     *,
     limits: LimitOptions,
@@ -107,8 +112,7 @@ def serve(
 
     Example: visionshare serve out/digits/classifier.safetensors
 
-    There is no TLS: to serve other machines, put a reverse proxy before it. The file is loaded
-    again on SIGHUP.
+    There is no TLS: to serve other machines, put a reverse proxy in front. SIGHUP reloads the file.
     """
     from visionshare import load
     from visionshare.reading.meter_file import read_meter

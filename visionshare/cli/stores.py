@@ -32,11 +32,12 @@ def info(store: Folder) -> None:
 def export(
     store: Folder,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A .parquet, .csv, .npz, .h5 or .h5ad.")
+        Path,
+        typer.Option(metavar="FILE", help="Table to write: .parquet, .csv, .npz, .h5 or .h5ad."),
     ],
     columns: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Features, with commas between; default all."),
+        typer.Option(metavar="NAMES", help="Features to write, separated by commas. Default: all."),
     ] = None,
 ) -> None:
     """Write the columns of a store as a table, one row per image.

@@ -45,7 +45,7 @@ class OwnPictureOptions:
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="Train your pictures by this recipe (photos, glyphs, …); no search.",
+            help="Train with this recipe (photos, glyphs, …) instead of searching.",
             autocompletion=completes("pipelines"),
         ),
     ] = None
@@ -54,24 +54,25 @@ class OwnPictureOptions:
         typer.Option(
             "--from",
             metavar="FOLDER|FILE",
-            help="Learn on from an earlier training (out/photos): its structure and features "
-            "stay; new pictures and classes join.",
+            help="Continue from an earlier training (out/photos): keep its structure and features, "
+            "add new pictures and classes.",
         ),
     ] = None
     size: ImageSize = None
     color: Color = None
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Give rare classes the weight of frequent ones.")
+        bool, typer.Option("--balanced", help="Weigh all classes equally, however rare.")
     ] = False
     test_fraction: Annotated[
-        float | None, typer.Option(help="Fraction held out for testing; 0: none.")
+        float | None,
+        typer.Option(help="Fraction of the pictures to hold out for testing. 0 means none."),
     ] = None
     refit: Annotated[
         bool | None,
         typer.Option(
             "--refit/--no-refit",
-            help="Learn the classifier that is written from all pictures, once the test error is "
-            "known; by default where no test pictures are given.",
+            help="After measuring the test error, train the final classifier on all pictures. "
+            "Default: only if no test pictures are given.",
         ),
     ] = None
     skip_broken: SkipBroken = False
@@ -79,50 +80,51 @@ class OwnPictureOptions:
         str | None,
         typer.Option(
             metavar="COLUMN|PATTERN",
-            help="Pictures of one object, writer or burst stay together: a column of the table, or "
-            'a pattern of file names whose bracket is the group: "(.*)_[0-9]+".',
+            help="Keep pictures of the same object, writer or burst in one split: a column of the "
+            "table, or a regular expression for file names whose bracket is the group, such "
+            'as "(.*)_[0-9]+".',
         ),
     ] = None
     target: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Learn values instead of classes: the column of a table (.csv, .jsonl).",
+            help="Predict values instead of classes: a column of the table (.csv, .jsonl).",
         ),
     ] = None
     labels: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN[,COLUMN…]",
-            help='Learn several labels of a picture: a column of "cat;dog", or one of 0 and 1 for '
-            "each label.",
+            help='Predict several labels per picture: a column such as "cat;dog", or a column of 0'
+            " and 1 for each label.",
         ),
     ] = None
     periodic: Annotated[
         float | None,
-        typer.Option(
-            metavar="PERIOD", help="Values that differ by it are the same: 360 for degrees."
-        ),
+        typer.Option(metavar="PERIOD", help="Treat the values as periodic: 360 for degrees."),
     ] = None
     reject: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Refuse pictures of no class, and at most this share of known ones: 0.01.",
+            help='Answer "unknown" for pictures of no class, while refusing at most this share of '
+            "known ones: 0.01.",
         ),
     ] = None
     unknown: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help='Pictures of no class, for --reject; a class folder "unknown" counts too.',
+            help='Pictures of no class, for --reject. A class folder named "unknown" counts too.',
         ),
     ] = None
     background: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Photographs that show nothing of any class, for --reject: prepares for find.",
+            help="Photographs without any object of the classes, for --reject. Prepares the "
+            "classifier for `visionshare find`.",
         ),
     ] = None
 
@@ -148,24 +150,26 @@ class RecipeOptions:
     """Settings of recipes."""
 
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds of the learner at most (learner.rounds).")
+        int | None, typer.Option(help="Maximum number of rounds (learner.rounds).")
     ] = None
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help='Memory for images, columns and work, such as "2GiB".'),
+        typer.Option(
+            metavar="SIZE", help=('Memory limit for images, columns and work, such as "2GiB".')
+        ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of all random draws.")] = None
+    seed: Annotated[int | None, typer.Option(help="Random seed.")] = None
     teacher: Annotated[
         str | None,
         typer.Option(
             metavar="self|pretrained|FILE",
-            help="Learn from a larger model too: self (trained first), pretrained (on features of "
+            help="Also learn from a larger model: self (trained first), pretrained (on features of "
             "EfficientNet-Lite0), or a classifier or ONNX file.",
         ),
     ] = None
     unlabeled: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Pictures without a class, which the teacher labels."),
+        typer.Option(metavar="FOLDER", help="Pictures without labels, which the teacher labels."),
     ] = None
     settings: Settings = None
 
@@ -196,9 +200,9 @@ def train(
     pipeline: Annotated[
         str,
         typer.Argument(
-            help="Your pictures (a folder of class folders, .csv, .jsonl, .npz, .parquet, .tar; "
-            '"s3://bucket/*.tar" and other patterns of files, .zarr); '
-            "or the name of a pipeline, or a recipe file (.toml).",
+            help="Your pictures (a folder with one folder per class, or .csv, .jsonl, .npz, "
+            '.parquet, .tar, .zarr, or a pattern such as "s3://bucket/*.tar"), the name of a '
+            "pipeline, or a recipe file (.toml).",
             metavar="PICTURES|PIPELINE",
             autocompletion=completes("pipelines"),
         ),
@@ -208,8 +212,8 @@ def train(
         str | None,
         typer.Option(
             metavar="FOLDER|URL",
-            help="Folder: new, empty or of a run; default out/NAME. Of a URL (s3://bucket/NAME) "
-            "the folder is out/s3/bucket/NAME until it is uploaded.",
+            help="Output folder: new, empty or of an earlier run. Default: out/NAME. With a URL "
+            "(s3://bucket/NAME), results stay in out/s3/bucket/NAME until they are uploaded.",
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
@@ -220,9 +224,10 @@ def train(
     settings_of_recipe: RecipeOptions,
     cluster: Cluster,
 ) -> None:
-    """Train a classifier; write it with its figures and a report.
+    """Train a classifier and write it with its metrics and a report.
 
-    For your pictures it searches features, layers, heads and augmentation, on training pictures.
+    Given your pictures, it searches for the best features, layers, head and augmentation, using
+    only training pictures.
 
     Example: visionshare train photos/
 
@@ -372,8 +377,8 @@ def _recipe_of_pipeline(
     recipe = load_recipe(name, changes)
     if given:
         raise RecipeError(
-            f"{', '.join(given)}: not used: {name!r} is a recipe, which takes --set. For pictures "
-            "of your own: visionshare train FOLDER"
+            f"{', '.join(given)}: not used: {name!r} is a recipe; change its settings with --set. "
+            "For pictures of your own: visionshare train FOLDER"
         )
     check_data_folder(recipe, data)
     if os.path.isdir(name):
@@ -402,13 +407,13 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
         warn_near_majority("test", errors, n, figures["majority_class"], figures["majority_error"])
     if "refit_images" in figures:
         say(
-            f"refit        learned again from all {figures['refit_images']} pictures; the test "
-            "error is from the run before that"
+            f"refit        trained again on all {figures['refit_images']} pictures; the test "
+            "error is of the classifier before that"
         )
     if "test_refused" in figures:
         n = figures["test_images"]
         share = 100 * figures["test_refused"] / n
-        say(f"refused      {share:.2f} % of the test pictures, as of no class")
+        say(f'refused      {share:.2f} % of the test pictures as "unknown"')
     say(f"features     {figures['features']}")
     say(f"macs         {figures['macs']:,} multiply-accumulates per image")
     say(f"classifier   {os.path.join(place, 'classifier.safetensors')}")
@@ -416,7 +421,7 @@ def _say_figures(figures: dict[str, Any], place: str) -> None:
 
 
 def warmup() -> None:
-    """Compile the kernels now, not in the first real run.
+    """Compile all kernels now instead of during the first run.
 
     Example: visionshare warmup
     """

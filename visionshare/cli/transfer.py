@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 class LearnerOptions:
     """Learner."""
 
-    rounds: Annotated[int, typer.Option(help="Sources and features per class at most.")] = 100
-    alpha: Annotated[float, typer.Option(help="Ridge penalty: larger means smaller weights.")] = 1.0
-    tol: Annotated[float, typer.Option(help="Stop when a round gains less.")] = 1e-4
+    rounds: Annotated[
+        int, typer.Option(help="Maximum number of sources and features per class.")
+    ] = 100
+    alpha: Annotated[
+        float, typer.Option(help="Ridge penalty. A larger one makes weights smaller.")
+    ] = 1.0
+    tol: Annotated[float, typer.Option(help="Stop when a round improves by less.")] = 1e-4
     random_candidates: Annotated[
-        int | None, typer.Option(help="Try N random candidates per round (59), not all.")
+        int | None,
+        typer.Option(help="Try N random candidates per round (such as 59) instead of all."),
     ] = None
     seed: Seed = 0
 
@@ -67,8 +72,8 @@ def transfer(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Classifier files to learn from, or folders of them; none with the features of a "
-            "pretrained network."
+            help="Classifier files to learn from, or folders of them. Not needed with features of a"
+            " pretrained network."
         ),
     ] = None,
     *,
@@ -76,20 +81,20 @@ def transfer(
     positive_class: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Learn this class against the rest; default every class."
+            metavar="NAME", help="Learn this class against the rest. Default: every class."
         ),
     ] = None,
     positives: Annotated[
-        int | None, typer.Option(help="Images per class to learn from; default all.")
+        int | None, typer.Option(help="Number of images per class to learn from. Default: all.")
     ] = None,
     negatives: Annotated[
-        int | None, typer.Option(help="Images of all other classes; default all.")
+        int | None, typer.Option(help="Number of images of all other classes. Default: all.")
     ] = None,
     features: Annotated[
         str,
         typer.Option(
             metavar="POOL",
-            help="Features of the images: a pool, or none for sources alone.",
+            help="Features of the images: a pool, or none to use sources only.",
             autocompletion=completes("pools"),
         ),
     ] = "pixels",
@@ -99,7 +104,7 @@ def transfer(
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Learn new classes from few images and other classifiers.
+    """Learn new classes from a few images and existing classifiers.
 
     Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
 
@@ -107,7 +112,7 @@ def transfer(
 
     Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
 
-    Images are resized to the sources' size. Those that are not drawn for training validate.
+    Images are resized to the sources' size. Images not drawn for training are used for validation.
     """
     from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.source_classifiers import read_sources, source_files

@@ -66,7 +66,7 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
 
     Layers of templates, on the image or on channels of it, with several augmentations and heads,
     and greedy choices from pools of features are compared on a held-out part of the training
-    images; the best is learned again from all of them. Flips, changes of color, channels and
+    images; the best is trained again on all of them. Flips, changes of color, channels and
     deslanting are taken only where held-out images are classified better.
 
     Parameters

@@ -86,7 +86,7 @@ class SearchSettings:
     least_use: float = 0.25
     #: A pretrained network that is tried too.
     transfer: Transfer | None = None
-    #: Pictures that the classifier is learned again from in the end.
+    #: Pictures that the final classifier is trained on.
     n_refit: int = 0
     clock: Callable[[], float] = time.perf_counter
 

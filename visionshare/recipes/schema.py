@@ -185,7 +185,7 @@ class Recipe(Section):
     ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
     scores are the mean of theirs. ``temperature``: what scores are divided by before they become
     probabilities, as held-out images ask for; fitted by the stages when omitted. ``refit``: once
-    the test error is known, the classifier is learned again from test pictures too. ``start``: the
+    the test error is known, the classifier is trained again on test pictures too. ``start``: the
     folder or file of a classifier that keeps its structure and learns on. ``thresholds``: of the
     probabilities of several labels, in their order; 1/2 when omitted. The sections that configure
     other objects have their models from :func:`recipe_model`. ``search``: `visionshare

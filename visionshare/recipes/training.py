@@ -199,7 +199,7 @@ def _trained(run: TrainingRun, out: Path, resume: bool) -> TrainResult:
             with run.clock("refit"):
                 again = _refitted(run, measured, prepared, starts and starts.written)
         except BudgetError as error:
-            note = f"the classifier is not learned again from all pictures: {error}"
+            note = f"the classifier is not trained again on all pictures: {error}"
             images = replace(images, notes=(*images.notes, note))
     # 3) From here on it takes pictures: all stages before had images that are prepared.
     classifier = measured if again is None else again

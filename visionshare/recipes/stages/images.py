@@ -251,8 +251,8 @@ def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
         return []
     few, many = (training.classes[int(i)] for i in (counts.argmin(), counts.argmax()))
     return [
-        f"the classes are unequal: {counts.max()} training pictures of {many}, {counts.min()} of "
-        f"{few}; --balanced gives each class the same weight"
+        f"the classes are unbalanced: {counts.max()} training pictures of {many}, {counts.min()} "
+        f"of {few}; --balanced gives each class the same weight"
     ]
 
 

@@ -1,6 +1,7 @@
 """Settings that must stand before scipy is imported, a server of S3, and short reports."""
 
 import functools
+import gc
 import os
 
 # scikit-learn leaves one of its estimator checks out without it.
@@ -41,6 +42,16 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if item.get_closest_marker("exhaustive")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """What collection makes lives as long as the tests: no search for garbage reads it."""
+    gc.disable()
+    collected = yield
+    gc.enable()
+    gc.freeze()
+    return collected
 
 
 @pytest.fixture(scope="session")

@@ -459,6 +459,7 @@ def warmup() -> None:
                 fitted = family.fit(images)
                 columns = ArrayColumns.from_family(fitted, images, dtype)
                 classifier = ShareBoost(rounds=2).fit(columns, labels).to_classifier(fitted)
+                classifier.family.transform_columns(images, dtype=dtype)
                 tuned = classifier
                 if head is not None:
                     tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1, head=head))

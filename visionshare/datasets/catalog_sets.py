@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -117,12 +118,18 @@ def bundled_textures() -> dict[str, np.ndarray]:
 
 def load_digits(split: str) -> ImageSet:
     """Return scikit-learn's 8×8 digits: two thirds of each class train, a third tests."""
+    images, labels = _digits()
+    chosen = _drawn(labels, 1 / 3, split)
+    return ImageSet(images[chosen], labels[chosen], tuple("0123456789"), "digits")
+
+
+@cache
+def _digits() -> tuple[np.ndarray, np.ndarray]:
+    """Read them once: their text takes as long to read as a short training."""
     from sklearn.datasets import load_digits as sklearn_digits
 
     digits = sklearn_digits()
-    chosen = _drawn(digits.target, 1 / 3, split)
-    images = np.round(digits.images[chosen] * (255 / 16)).astype(np.uint8)
-    return ImageSet(images, digits.target[chosen].astype(np.int64), tuple("0123456789"), "digits")
+    return np.round(digits.images * (255 / 16)).astype(np.uint8), digits.target.astype(np.int64)
 
 
 def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from copy import copy
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ TILE = 2048
 # Products of pairs at a time: what the second cache holds.
 _PRODUCTS = 1 << 16
 T = TypeVar("T")
+_pairs = cache(np.triu_indices)
 
 
 class ActiveSet:
@@ -242,8 +244,8 @@ class ActiveSet:
     def hessian(self, loss: Loss, Z: np.ndarray) -> np.ndarray:
         """Return the loss's whole Hessian (k(n+1), k(n+1)), float64; for small problems."""
         p = self.n + 1
-        first, second = np.triu_indices(p)
-        q, r = np.triu_indices(self.k)
+        first, second = _pairs(p)
+        q, r = _pairs(self.k)
         products = np.zeros((len(q), len(first)))
         same = (q == r)[:, None]
         width = max(64, _PRODUCTS // max(len(first), len(q)))

@@ -52,29 +52,38 @@ def classifier(tmp_path):
     return path
 
 
-def run(arguments, locale, cwd):
-    command = [sys.executable, "-m", "visionshare.cli", *map(os.fspath, arguments)]
+def run(arguments, locale, cwd, program=("-m", "visionshare.cli")):
+    command = [sys.executable, *program, *map(os.fspath, arguments)]
     root = os.getcwd()
     environment = {**os.environ, "PYTHONPATH": root, **locale}
     return subprocess.run(command, capture_output=True, env=environment, cwd=cwd, check=False)
 
 
+# Several commands of one process, which imports the library once; a zero ends what each says.
+SEVERAL = """
+import json, sys
+from visionshare.cli.main import main
+for words in json.loads(sys.argv[1]):
+    assert main(words) == 0, words
+    print(end=chr(0), flush=True)
+"""
+
+
 @pytest.mark.parametrize("locale", LOCALES)
 def test_commands_manage_every_name(folder, classifier, tmp_path, locale):
     out = tmp_path / "labels.csv"
-    ended = run(["predict", classifier, folder, "--out", out], locale, tmp_path)
+    predict = ["predict", str(classifier), str(folder)]
+    extract = ["extract", *predict[1:], "--out", str(tmp_path / "s")]
+    commands = [[*predict, "--out", str(out)], predict, [*predict, "--json"], extract]
+    ended = run([json.dumps(commands)], locale, tmp_path, ("-c", SEVERAL))
     assert ended.returncode == 0, ended.stderr
     with open(out, encoding="utf-8", errors="surrogateescape", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 40
     assert {os.path.basename(os.fsencode(row["image"])) for row in rows} >= set(NAMES)
     assert {row["class"] for row in rows} <= {"'=cmd", "é"}
-    for options in ([], ["--json"]):
-        ended = run(["predict", classifier, folder, *options], locale, tmp_path)
-        assert ended.returncode == 0, ended.stderr
-        assert len(ended.stdout.splitlines()) == 40
-    ended = run(["extract", classifier, folder, "--out", tmp_path / "s"], locale, tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    said = ended.stdout.split(b"\0")
+    assert [len(lines.splitlines()) for lines in said[1:3]] == [40, 40]
     assert len((tmp_path / "s" / "images.txt").read_text("utf-8").splitlines()) == 40
 
 

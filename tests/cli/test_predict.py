@@ -156,8 +156,12 @@ def test_wrong_options_are_one_line(trained, photos, options, capsys):
 @pytest.fixture(scope="module")
 def many(trained, photos, tmp_path_factory):
     """Return a list of more paths than are classified without other processes."""
-    listing = tmp_path_factory.mktemp("many") / "list.txt"
-    paths = list(map(str, photos[0].iterdir()))
+    folder = tmp_path_factory.mktemp("many")
+    # Small ones are decoded quickly.
+    paths = [folder / f"{number}.png" for number in range(len(photos[1]))]
+    for path, digit in zip(paths, photos[1], strict=True):
+        Image.fromarray(digit).save(path)
+    listing = folder / "list.txt"
     listing.write_text("".join(f"{path}\n" for path in paths * 2500))
     return listing
 

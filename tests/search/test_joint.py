@@ -22,14 +22,12 @@ def _problem(seed, m=40, p=4, k=4, ties=False):
 
 def _squared_error(x, w, z, subset):
     """The weighted squared error of the best h, by its definition: weighted means."""
+    blocks = [(z[side][:, subset], w[side][:, subset]) for side in (x, ~x)]
+    blocks += [(z[:, c], w[:, c]) for c in range(w.shape[1]) if c not in subset]
     error = 0.0
-    for side in (x, ~x):
-        block = np.ix_(side, subset)
-        mean = np.average(z[block], weights=w[block]) if w[block].sum() > 0 else 0.0
-        error += np.sum(w[block] * (z[block] - mean) ** 2)
-    for c in set(range(w.shape[1])) - set(subset):
-        mean = np.average(z[:, c], weights=w[:, c]) if w[:, c].sum() > 0 else 0.0
-        error += np.sum(w[:, c] * (z[:, c] - mean) ** 2)
+    for values, weights in blocks:
+        if (total := weights.sum()) > 0:
+            error += (weights * (values - (weights * values).sum() / total) ** 2).sum()
     return error
 
 

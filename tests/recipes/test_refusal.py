@@ -66,7 +66,7 @@ def test_a_folder_of_unknown_pictures_is_no_class(folder: Path, tmp_path: Path) 
     Image.new("L", (12, 12), 140).save(tmp_path / "blank.png")
     said = CliRunner().invoke(app, ["explain", classifier, str(tmp_path / "blank.png")])
     assert "refused as unknown" in said.output
-    assert "test pictures are refused" in (result.out / "report.html").read_text()
+    assert "test pictures are answered “unknown”" in (result.out / "report.html").read_text("utf-8")
     said = CliRunner().invoke(
         app, ["predict", classifier, str(folder), "--threshold", "0.5", "--json"]
     )

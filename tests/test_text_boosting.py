@@ -1,5 +1,6 @@
 """Boosting of words: what the script computes itself."""
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -38,8 +39,11 @@ def test_the_smooth_norm_takes_a_word_a_round_and_all_weights_are_optimal(articl
     assert_allclose(train.X.T @ slopes, -np.tanh(v[:-1] / 2), atol=0.3)
 
 
-def test_the_l1_norm_stops_with_the_words_that_matter(articles):
-    found = text_boosting.sparse(*articles, 5.0)
+def test_the_l1_norm_stops_with_the_words_that_matter(articles, monkeypatch):
+    with monkeypatch.context() as patch:
+        # skglm's kernels keep no cache, and compile for much longer than Python runs them here.
+        patch.setattr(numba.config, "DISABLE_JIT", 1)
+        found = text_boosting.sparse(*articles, 5.0)
     assert found.ended == "optimal"
     assert found.words[-1] == 2
     train, test = articles

@@ -20,7 +20,8 @@ from scripts.reproduce.results import arguments, keep_runs, spread, table, write
 from visionshare.recipes import load_recipe, train
 
 PIPELINES = (
-    "mnist-200k", "mnist-quick", "fashion-400k", "fashion-1m", "cifar10-500k", "cifar10-2m",
+    "mnist-200k", "mnist-quick", "fashion-quick", "fashion-400k", "fashion-1m", "cifar10-500k",
+    "cifar10-2m",
 )  # fmt: skip
 
 # A sixth of the training images, the same for every step.

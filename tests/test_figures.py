@@ -160,7 +160,7 @@ MICROSECONDS = _record("peers-deformed")["results"]["visionshare, mnist-quick, C
     [
         (r"from (\d+) KB of flash on a microcontroller", FLASH["mnist-4k, few bits"]),
         (r"(\d+) µs per image on a PC", MICROSECONDS[0]),
-        (r"error in ([\d.]+) KB of flash", FLASH["mnist-10k, few bits"]),
+        (r"error in ([\d.]+) KB of flash", FLASH["mnist-6k, few bits"]),
         (r"`mnist-4k` has ([\d.]+) %", PIPELINES["mnist-4k"].error),
         (r"% in ([\d.]+) KB\.", FLASH["mnist-4k, few bits"]),
         (r"`ImageClassifier` has ([\d.]+) % error", _of_image_classifier("cifar10")),

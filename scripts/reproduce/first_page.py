@@ -44,7 +44,7 @@ class Label(NamedTuple):
 
 LABELS = {
     "mnist-4k, few bits": Label("mnist-4k", 0, -14, "middle", True),
-    "mnist-10k, few bits": Label("mnist-10k", -6, 22, "end", True),
+    "mnist-6k, few bits": Label("mnist-6k", -6, 22, "end", True),
     "mnist-compact, int4": Label("mnist-compact, int4", -6, 22, "end", True),
     "BitNetMCU, CNN 64": Label("BitNetMCU", 4, -14),
     "TinyMaix, mnist_valid": Label("TinyMaix"),
@@ -54,7 +54,7 @@ LABELS = {
     "emlearn, 10 trees of 200 leaves": Label("10 trees"),
     "emlearn, 30 trees of 400 leaves": Label("30 trees", -12, 5, "end"),
 }
-JOINED = ("mnist-4k, few bits", "mnist-10k, few bits", "mnist-compact, int4")
+JOINED = ("mnist-4k, few bits", "mnist-6k, few bits", "mnist-compact, int4")
 
 
 def _across(kilobytes: float) -> float:

@@ -109,7 +109,7 @@ def test_the_command_says_what_is_new_and_refuses_what_is_kept(before, tmp_path,
     source, start = str(before / "d"), str(before / "out")
     assert main(["train", source, "--from", start, "--out", str(tmp_path / "on")]) == 0
     said = capsys.readouterr().out
-    for text in (f"learning on from {start}", "refit        learned again", "test error"):
+    for text in (f"learning on from {start}", "refit        trained again", "test error"):
         assert text in said
     for options, named in (
         (["--time", "5m", "--size", "9"], "beside --size, --time"),

@@ -87,7 +87,7 @@ def _with_networks(state: Any, arrays: Arrays) -> tuple[Any, dict[str, np.ndarra
     """Return a description, and its arrays, with lists of layers in place of nested families."""
     if not isinstance(state, Mapping):
         return state, dict(arrays)
-    check_depth([state])
+    check_depth(state.get("parts", []))
     if _is_former(state):
         layers, places = _layers(state, arrays)
         network = Network.of(layers, places, check_image_shape(state.get("image_shape")))

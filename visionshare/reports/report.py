@@ -31,8 +31,8 @@ _ORIGINS = {
     ),
 }
 _REFIT = (
-    " The figures are of this run. The classifier file was then learned again, with the same "
-    "settings, from all {:,} images, these included."
+    " The figures are of this run. The classifier file was then trained again, with the same "
+    "settings, on all {:,} images, including these."
 )
 _VALUES = (
     "Its classes are levels; the value of an image is their mean, by their probabilities. The test "

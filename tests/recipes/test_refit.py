@@ -53,7 +53,7 @@ def test_the_figure_is_that_of_the_run_before_and_says_so(folder, tmp_path):
     assert figures["seconds"]["refit"] > 0
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "trained again, with the same settings, on all 120 images" in page
-    assert "learned again" not in (tmp_path / "plain" / "report.html").read_text("utf-8")
+    assert "trained again" not in (tmp_path / "plain" / "report.html").read_text("utf-8")
     card = (tmp_path / "out" / "classifier.md").read_text("utf-8")
     assert "(120 images)" in card
     assert "trained again on all 120" in card

@@ -229,7 +229,7 @@ def test_a_folder_for_validation_chooses_among_trials(tmp_path, monkeypatch, cap
             Image.fromarray(digits.images[i]).save(folder / f"{i}.png")
     assert main(["train", "photos", "--budget", "150"]) == 0
     said = capsys.readouterr().out
-    assert "40 validation pictures compare the trials; none of them trains" in said
+    assert "40 validation pictures are used to compare trials, not for training" in said
     (error,) = re.findall(r"because .*\(error ([\d.]+) %\)", said)
     assert float(error) > 80
     figures = json.loads((tmp_path / "out" / "photos" / "metrics.json").read_text())

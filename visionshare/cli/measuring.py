@@ -50,17 +50,17 @@ class CoreOptions:
     ] = None
     max_flash: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help=('Fail if flash exceeds this size, such as "10KiB".')),
+        typer.Option(metavar="SIZE", help='Fail if flash exceeds this size, such as "10KiB".'),
     ] = None
     max_ram: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help=('Fail if RAM exceeds this size, such as "2KiB".')),
+        typer.Option(metavar="SIZE", help='Fail if RAM exceeds this size, such as "2KiB".'),
     ] = None
     max_instructions: Annotated[
         str | None,
         typer.Option(
             metavar="COUNT",
-            help=('Fail if an image takes more instructions on average, such as "1M".'),
+            help='Fail if an image takes more instructions on average, such as "1M".',
         ),
     ] = None
 

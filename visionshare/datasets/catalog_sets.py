@@ -125,7 +125,7 @@ def load_digits(split: str) -> ImageSet:
 
 @cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
-    """Read them once: their text takes as long to read as a short training."""
+    """Return all digits. They are read once, as parsing them takes as long as a short training."""
     from sklearn.datasets import load_digits as sklearn_digits
 
     digits = sklearn_digits()

@@ -322,7 +322,7 @@ def _of_validation(
     if not n:
         return ()
     if searches:
-        return (f"{n} validation pictures compare the trials; none of them trains",)
+        return (f"{n} validation pictures are used to compare trials, not for training",)
     if pictures.has_test or options.test_fraction is not None:
         return (f"{n} validation pictures are not used: a recipe without a search has no trials",)
     return (f"no test pictures: the {n} validation pictures are the test set",)

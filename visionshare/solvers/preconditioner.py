@@ -48,7 +48,7 @@ class Preconditioner:
             # Its products are as precise as the columns: less is no curvature.
             noise = 16 * float(np.finfo(active.dtype).eps)
             floor = _floor(np.diag(H), max(noise, 1e-10))
-            H.ravel()[:: len(H) + 1] += diagonal.ravel() + floor
+            H.flat[:: len(H) + 1] += diagonal.ravel() + floor
             self.inverse = _inverse(H)
             return
         stride = max(1, active.m // _SAMPLE)

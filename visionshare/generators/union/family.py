@@ -200,7 +200,7 @@ class UnionOfFamilies(FeatureFamily):
         """Return sums of all features times weights, (n_images, k), float32: the parts' sums."""
         images = checked_images(images, self.image_shape_)
         out = np.zeros((len(images), len(weights)), np.float32)
-        # Set once: for one image this takes as long as a layer.
+        # Entered once: for a single image this takes as long as computing a layer.
         with np.errstate(over="ignore", invalid="ignore"):
             for part, of_part in zip(self.parts_, self._shared_out(weights), strict=True):
                 out += part.weighted_sums(images, of_part, n_jobs)

@@ -155,7 +155,7 @@ class RecipeOptions:
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help=('Memory limit for images, columns and work, such as "2GiB".')
+            metavar="SIZE", help='Memory limit for images, columns and work, such as "2GiB".'
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.")] = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from visionshare.export.targets.device_sources import DeviceSources
 from visionshare.export.targets.encodings import events
 from visionshare.export.targets.linked import LinkedImage
 from visionshare.export.targets.table import Target
+from visionshare.export.targets.unicorn_core import UnicornCore
 
 _FLASH = 0x08000000
 _MEMORY = 0x20000000
@@ -62,23 +62,15 @@ class EmulatedCore:
         work_bytes: int,
         counted: bool = True,
     ) -> None:
-        try:
-            self._unicorn = import_module("unicorn")
-        except ImportError:
-            message = "the package unicorn is not installed: pip install 'visionshare[edge]'"
-            raise ExportError(message) from None
+        self._core = _new_core(target)
         self._sources = sources
-        constants = import_module(f"unicorn.{target.machine}_const")
-        prefix = f"UC_{target.machine.upper()}_REG_"
-        names = _REGISTERS[target.machine]
-        *self._arguments, self._stack, self._back = (getattr(constants, prefix + n) for n in names)
+        *self._arguments, self._stack, self._back = _REGISTERS[target.machine]
         # 1) The program in flash; it returns to an address behind itself.
-        self._core = self._new_core(target)
         flash = aligned(image.flash + _PAGE, _PAGE)
-        self._core.mem_map(_FLASH, flash)
-        self._core.mem_map(_MEMORY, _MEMORY_BYTES)
+        self._core.map(_FLASH, flash)
+        self._core.map(_MEMORY, _MEMORY_BYTES)
         for address, content in image.sections:
-            self._core.mem_write(address, content)
+            self._core.write(address, content)
         thumb = 1 if target.machine == "arm" else 0
         self._entry = image.entry | thumb
         self._stop = _FLASH + flash - 4096
@@ -91,19 +83,19 @@ class EmulatedCore:
         self._top = _MEMORY + _MEMORY_BYTES - 4096
         if end > self._top - _STACK_BYTES:
             raise ExportError(f"{end - _MEMORY:,} bytes of memory, more than are emulated")
-        self._core.mem_write(self._work, b"\xcd" * max(1, work_bytes))
-        self._core.mem_write(self._top - _STACK_BYTES, bytes([UNTOUCHED]) * _STACK_BYTES)
+        self._core.write(self._work, b"\xcd" * max(1, work_bytes))
+        self._core.write(self._top - _STACK_BYTES, bytes([UNTOUCHED]) * _STACK_BYTES)
         # 3) Counters.
         self._counters = np.zeros(_TABLE + flash // 2, np.uint64)
         self._counters[_LOWEST] = self._top
-        self._counters[_REGISTER] = self._stack
+        self._counters[_REGISTER] = self._core.number(self._stack)
         self._counters[_ADDRESS] = self._counters[_VALUE:].ctypes.data
-        self._counters[_CORE] = self._core._uch.value
+        self._counters[_CORE] = self._core.address
         self._cycle_model = CYCLE_MODELS.get(target.name) if counted else None
         if counted:
-            count, watch = _hooks()
-            self._add_hook(self._unicorn.UC_HOOK_CODE, count)
-            self._add_hook(self._unicorn.UC_HOOK_BLOCK, watch)
+            count, watch = _hooks(self._core.register_reader)
+            self._core.hook("CODE", count.address, self._counters)
+            self._core.hook("BLOCK", watch.address, self._counters)
         if self._cycle_model is not None:
             # Hooks of memory change what Unicorn computes.
             for address, content in image.sections:
@@ -115,21 +107,18 @@ class EmulatedCore:
     def classify(self, image: np.ndarray) -> CoreRun:
         """Return label, scores and instructions of one image, of the type of the sources."""
         core = self._core
-        core.mem_write(self._image, np.ascontiguousarray(image).tobytes())
+        core.write(self._image, np.ascontiguousarray(image).tobytes())
         addresses = (self._image, self._work, self._scores)
         for register, address in zip(self._arguments, addresses, strict=True):
-            core.reg_write(register, address)
-        core.reg_write(self._back, self._return)
-        core.reg_write(self._stack, self._top)
+            core.set_register(register, address)
+        core.set_register(self._back, self._return)
+        core.set_register(self._stack, self._top)
         self._counters[[_INSTRUCTIONS, _TAKEN, _FURTHER]] = 0
-        try:
-            core.emu_start(self._entry, self._stop, timeout=_MICROSECONDS)
-        except self._unicorn.UcError as error:
-            raise ExportError(f"the emulated core stopped: {error}") from None
-        if core.reg_read(self._stack) != self._top:
+        core.run(self._entry, self._stop, _MICROSECONDS)
+        if core.register(self._stack) != self._top:
             raise ExportError("the emulated core did not return")
-        scores = bytes(core.mem_read(self._scores, 4 * self._sources.n_classes))
-        label = int(core.reg_read(self._arguments[0])) & 0xFFFFFFFF
+        scores = core.read(self._scores, 4 * self._sources.n_classes)
+        label = core.register(self._arguments[0]) & 0xFFFFFFFF
         instructions, further, taken = self._counters[[_INSTRUCTIONS, _FURTHER, _TAKEN]].tolist()
         model = self._cycle_model
         cycles = None if model is None else model.cycles(instructions, further, taken)
@@ -139,57 +128,33 @@ class EmulatedCore:
     def stack_bytes(self) -> int:
         """Bytes of stack that the images until now have needed at most."""
         low = self._top - _STACK_BYTES
-        stack = np.frombuffer(bytes(self._core.mem_read(low, _STACK_BYTES)), np.uint8)
+        stack = np.frombuffer(self._core.read(low, _STACK_BYTES), np.uint8)
         touched = np.flatnonzero(stack != UNTOUCHED)
         written = _STACK_BYTES - touched[0] if len(touched) else 0
         # Arrays may be in part unwritten.
         return int(max(written, self._top - int(self._counters[_LOWEST])))
 
-    def _new_core(self, target: Target) -> Any:
-        unicorn = self._unicorn
-        if target.machine == "riscv":
-            return unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
-        from unicorn import arm64_const, arm_const
 
-        if target.machine == "arm64":
-            core = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
-            core.ctl_set_cpu_model(getattr(arm64_const, str(target.model)))
-            return core
-        core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
-        core.ctl_set_cpu_model(getattr(arm_const, str(target.model)))
-        if target.model != "UC_CPU_ARM_CORTEX_M0":
-            # The floating-point unit is off after a reset: on for everybody.
-            core.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
-            core.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
-        return core
-
-    def _add_hook(self, kind: int, function: Any) -> None:
-        """Let machine code be called: a call of Python for every instruction would take days."""
-        from unicorn.unicorn_py3.unicorn import uc_hook_h, uclib
-
-        hook = uc_hook_h()
-        status = uclib.uc_hook_add(
-            self._core._uch,
-            ctypes.byref(hook),
-            kind,
-            ctypes.cast(function.address, ctypes.c_void_p),
-            ctypes.c_void_p(self._counters.ctypes.data),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-        )
-        if status != self._unicorn.UC_ERR_OK:
-            raise ExportError("this version of unicorn counts no instructions")
+def _new_core(target: Target) -> UnicornCore:
+    """Return a core of a target as it is after a reset, with its floating-point unit on."""
+    if target.machine == "riscv":
+        return UnicornCore("riscv", "RISCV32")
+    if target.machine == "arm64":
+        return UnicornCore("arm64", "ARM", target.model)
+    core = UnicornCore("arm", "MCLASS", target.model)
+    if target.model != "UC_CPU_ARM_CORTEX_M0":
+        core.set_register("C1_C0_2", 0xF << 20)
+        core.set_register("FPEXC", 1 << 30)
+    return core
 
 
 @cache
-def _hooks() -> tuple[Any, Any]:
+def _hooks(reader: int) -> tuple[Any, Any]:
     """Return what counts an instruction, and what looks at the stack where a block begins."""
     from numba import cfunc, types
-    from unicorn.unicorn_py3.unicorn import uclib
 
-    address = ctypes.cast(uclib.uc_reg_read, ctypes.c_void_p).value or 0
     # Pointers as numbers: numba has no other way to make them.
-    read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64)(address)
+    read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64)(reader)
     kind = types.void(types.voidptr, types.uint64, types.uint32, types.CPointer(types.uint64))
 
     @cfunc(kind)

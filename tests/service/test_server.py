@@ -36,7 +36,6 @@ def test_cycles_are_collected_often_while_it_serves(monkeypatch):
         with pytest.raises(ServiceError, match="enough"):
             run(None, settings, ("127.0.0.1", 1), lambda: None)
     finally:
-        gc.unfreeze()
         gc.set_threshold(*before[0])
         for number, handler in zip(numbers, before[1], strict=True):
             signal.signal(number, handler)

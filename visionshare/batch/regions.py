@@ -136,7 +136,8 @@ def _numbers(mask: Path) -> np.ndarray:
 
     try:
         with Image.open(mask) as picture:
-            numbers = np.asarray(picture)
+            # One that may be written: kernels are compiled for these anyway.
+            numbers = np.array(picture)
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise DataError(f"{mask}: not a label image ({error})") from None
     whole = numbers.ndim == 2 and numbers.dtype.kind in "uib"
@@ -240,7 +241,8 @@ def _cut(
         if rows.start < rows.stop and columns.start < columns.stop:
             inside = scan.block(rows.start, rows.stop, columns.start, columns.stop, mode, steps)
             if numbers is not None:
-                inside = object_alone(inside, numbers[rows, columns], region.number)
+                own = numbers[rows, columns].copy()
+                inside = object_alone(inside.copy(), own, region.number)
             to_rows = slice(rows.start - y0, rows.stop - y0)
             to_columns = slice(columns.start - x0, columns.stop - x0)
             patch[to_rows, to_columns] = inside

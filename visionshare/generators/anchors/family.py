@@ -267,6 +267,8 @@ class KernelAnchors(FeatureFamily):
         from visionshare.generators.anchors import kernels
 
         out = np.empty((len(V), self.n_features_), np.float32)
+        # Writable, whether learned or read from a file: the kernels are the same then.
+        pairs = self.pairs_.copy()
         around: tuple[np.ndarray, ...] = (self._limits, self._pair, self._part)
         kernel = {"linear": kernels.piecewise_linear, "tapered": kernels.tapered}.get(self.kind)
         if kernel is None:
@@ -274,7 +276,7 @@ class KernelAnchors(FeatureFamily):
             around = (2 * self._limits, self._pair)
 
         def block(start: int, stop: int) -> None:
-            kernel(V[start:stop], self._anchors, self.pairs_, *around, out[start:stop])
+            kernel(V[start:stop], self._anchors, pairs, *around, out[start:stop])
 
         run_blocks(block, len(V), _AT_ONCE, n_jobs)
         return out

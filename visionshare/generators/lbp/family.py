@@ -172,7 +172,7 @@ class LocalBinaryPatterns(FeatureFamily):
 
         def block(start: int, stop: int) -> None:
             counts = np.zeros((stop - start, len(used), self.n_codes), np.int32)
-            cell_histograms(images[start:stop], *tables, counts)
+            cell_histograms(np.ascontiguousarray(images[start:stop]), *tables, counts)
             chosen = counts[:, row.reshape(-1), code].astype(np.float32)
             out[start:stop] = chosen * scales
 

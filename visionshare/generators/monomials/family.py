@@ -138,7 +138,7 @@ class Monomials(FeatureFamily):
         out = np.empty((len(values), len(starts) - 1), np.float32)
 
         def block(start: int, stop: int) -> None:
-            multiplied(values[start:stop], flat, starts, out[start:stop])
+            multiplied(np.ascontiguousarray(values[start:stop]), flat, starts, out[start:stop])
 
         run_blocks(block, len(values), _AT_ONCE, n_jobs)
         return out
@@ -163,12 +163,14 @@ class Monomials(FeatureFamily):
         if len(images) < _MANY:
             return super().weighted_sums(images, weights, n_jobs)
         values = self.base_.transform(images, None, n_jobs)
-        weights = np.ascontiguousarray(weights)
+        # Arrays that may not be written, or in another order, would have kernels of their own.
+        weights = np.array(weights, np.float32, order="C")
         out = np.empty((len(images), len(weights)), np.float32)
         flat, starts = self._flat
 
         def block(start: int, stop: int) -> None:
-            weighted_products(values[start:stop], flat, starts, weights, out[start:stop])
+            seen = np.ascontiguousarray(values[start:stop])
+            weighted_products(seen, flat, starts, weights, out[start:stop])
 
         with single_threaded_blas():
             run_blocks(block, len(images), _AT_ONCE, n_jobs)

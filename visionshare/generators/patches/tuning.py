@@ -122,7 +122,7 @@ class TunableTemplates:
         out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
         rows = as_lines(out)
         templates = as_lines(family.templates_)
-        owners = family.layout_[:, 0]
+        owners = np.ascontiguousarray(family.layout_[:, 0])
         G = np.asarray(G, np.float32)
 
         def block(start: int, stop: int) -> None:

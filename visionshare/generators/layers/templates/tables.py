@@ -97,8 +97,8 @@ def packed_taps(templates: np.ndarray, biases: np.ndarray, few: bool) -> np.ndar
         padded[:n, :-1] = templates.reshape(n, -1)
         padded[:n, -1] = biases
         return np.concatenate([padded[:, :-1].ravel(), padded[:, -1]])
-    flat = np.ascontiguousarray(templates, np.float32).reshape(n, q, -1)
-    return np.asarray(taps_of(flat, np.ascontiguousarray(biases, np.float32)).values)
+    flat = np.array(templates, np.float32, order="C").reshape(n, q, -1)
+    return np.asarray(taps_of(flat, np.array(biases, np.float32)).values)
 
 
 def _whole_vectors(n: int) -> int:

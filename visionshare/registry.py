@@ -75,8 +75,7 @@ def fresh(value: T) -> T:
         return value
     given: Any = value
     arguments = {f.name: fresh(getattr(given, f.name)) for f in fields(given) if f.init}
-    copied: T = replace(given, **arguments)
-    return copied
+    return replace(given, **arguments)
 
 
 def description(value: object) -> str:

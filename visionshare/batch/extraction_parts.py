@@ -117,8 +117,7 @@ def holds_parts_alone(folder: Path) -> bool:
 
 def part_columns(folder: Path, number: int) -> np.ndarray:
     """Return the columns of a part, mapped from its file."""
-    columns: np.ndarray = np.load(folder / f"{number:07d}.npy", mmap_mode="r")
-    return columns
+    return np.load(folder / f"{number:07d}.npy", mmap_mode="r")
 
 
 def write_contents(
@@ -142,8 +141,7 @@ def read_contents(folder: Path) -> list[str] | None:
     for name, digest in values["files"].items():
         if _digest(str(folder / name)) != digest[:_DIGITS]:
             raise StoreError(f"{folder / name}: is damaged; choose another folder")
-    images: list[str] = values["images"]
-    return images
+    return values["images"]
 
 
 def read_broken(folder: Path) -> list[str]:

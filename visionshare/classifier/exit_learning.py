@@ -160,8 +160,7 @@ def candidate_rounds(
 
     def scores_of(t: int) -> np.ndarray:
         step = classifier.path[t - 1]
-        scores: np.ndarray = values[:, : step.n_features] @ step.weights.T + step.intercept
-        return scores
+        return values[:, : step.n_features] @ step.weights.T + step.intercept
 
     last = len(classifier.path)
     right_at_last = np.argmax(scores_of(last), axis=1) == numbers

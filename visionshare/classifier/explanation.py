@@ -77,8 +77,7 @@ class Explanation:
     @property
     def base_evidence(self) -> np.ndarray:
         """The base relative to the mean of the classes, (k,)."""
-        evidence: np.ndarray = self.base - self.base.mean()
-        return evidence
+        return self.base - self.base.mean()
 
     def class_index(self, name: Any = None) -> int:
         """Return the index of a class, of the predicted one when omitted.
@@ -131,8 +130,7 @@ class Explanation:
         changes = np.zeros((height + 1, width + 1))
         for i, j, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
             np.add.at(changes, (rows[:, i], cols[:, j]), sign * evidence / areas)
-        summed: np.ndarray = changes.cumsum(axis=0).cumsum(axis=1)[:-1, :-1]
-        return summed
+        return changes.cumsum(axis=0).cumsum(axis=1)[:-1, :-1]
 
     def placed(self, boxes: np.ndarray, size: tuple[int, int]) -> Explanation:
         """Return the same with boxes (p, 4) in a picture of this height and width, cut to it."""

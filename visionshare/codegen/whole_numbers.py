@@ -48,8 +48,7 @@ class ClassScales(NamedTuple):
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
         """Return scores of sums (n_images, k), both int64."""
-        scaled: np.ndarray = (sums * self.multipliers >> self.shift) + self.offsets
-        return scaled
+        return (sums * self.multipliers >> self.shift) + self.offsets
 
 
 def class_scales(units: np.ndarray, largest: np.ndarray, intercept: np.ndarray) -> ClassScales:
@@ -71,8 +70,7 @@ def units_in_use(units: np.ndarray, used: np.ndarray) -> np.ndarray:
     # What 1 stands for in a sum that is always 0 is arbitrary. It is made no larger than what is
     # in use: multipliers of the other classes would lose their bits to it.
     limit = np.max(units, where=used, initial=0)
-    limited: np.ndarray = np.where(used, units, np.minimum(units, limit))
-    return limited
+    return np.where(used, units, np.minimum(units, limit))
 
 
 def weighted_scores(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class PartitionedColumns(Columns):
     [[7.0]]
     """
 
-    partitioned: ClassVar[bool] = True
+    partitioned = True
 
     def __init__(self, engine: Engine, d: int, settings: ColumnSettings, n_jobs: int = 1) -> None:
         family = settings.family

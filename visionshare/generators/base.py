@@ -343,8 +343,7 @@ class FeatureFamily(Parameters, Costs, Windows):
         """
         self.check_tunable()
         module = self._module_beside("tuning", "a family that fine-tuning can move")
-        features: Tunable = module.tunable(self)
-        return features
+        return module.tunable(self)
 
     def to_c(self, writer: Writer) -> Unit:
         """Return the family as a unit of C; by default from the module ``c`` beside its own.
@@ -355,8 +354,7 @@ class FeatureFamily(Parameters, Costs, Windows):
             If there is none, or these features cannot be written in C.
         """
         module = self._module_beside("c", "a family that can be written in C")
-        unit: Unit = module.emit(self, writer)
-        return unit
+        return module.emit(self, writer)
 
     def to_whole_features(self, writer: Writer) -> WholeFeatures | None:
         """Return the family in C in whole numbers; None where only floats are written.
@@ -364,8 +362,7 @@ class FeatureFamily(Parameters, Costs, Windows):
         By default from the function ``features`` of a module ``whole`` beside the family's own.
         """
         function = self._whole("features")
-        made: WholeFeatures | None = None if function is None else function(self, writer)
-        return made
+        return None if function is None else function(self, writer)
 
     def to_whole_scores(
         self, writer: Writer, weights: np.ndarray, intercept: np.ndarray
@@ -385,8 +382,7 @@ class FeatureFamily(Parameters, Costs, Windows):
 
         function = self._whole("scores")
         if function is not None:
-            made: WholeScores | None = function(self, writer, weights, intercept)
-            return made
+            return function(self, writer, weights, intercept)
         features = self.to_whole_features(writer)
         return None if features is None else weighted_scores(features, writer, weights, intercept)
 
@@ -399,8 +395,7 @@ class FeatureFamily(Parameters, Costs, Windows):
             If there is none, or these features cannot be written as ONNX.
         """
         module = self._module_beside("onnx", "a family that can be written as ONNX")
-        output: str = module.emit(self, graph)
-        return output
+        return module.emit(self, graph)
 
     def pictures(self, sample: Sample) -> Pictures:
         """Return what a report draws; by default from the module ``pictures`` beside the family's.
@@ -416,8 +411,7 @@ class FeatureFamily(Parameters, Costs, Windows):
             module = self._module_beside("pictures", "a family with pictures")
         except InputError:
             return Pictures()
-        pictures: Pictures = module.pictures(self, sample)
-        return pictures
+        return module.pictures(self, sample)
 
     def _like(self: Family, *attributes: str) -> Family:
         """Return a family of the same parameters and image shape, with these attributes as here."""

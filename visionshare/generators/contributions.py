@@ -53,8 +53,7 @@ class Contributions:
     @property
     def sums(self) -> np.ndarray:
         """The weighted sums, (k,): scores without intercepts."""
-        sums: np.ndarray = self.amounts.sum(axis=1) + self.rest
-        return sums
+        return self.amounts.sum(axis=1) + self.rest
 
     def plus(self, rest: np.ndarray) -> Contributions:
         """Return the same with more that no feature adds, (k,)."""

@@ -76,8 +76,7 @@ class Parameters:
     def _repr_html_(self) -> str:
         from sklearn.utils import estimator_html_repr
 
-        html: str = estimator_html_repr(self)
-        return html
+        return estimator_html_repr(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator

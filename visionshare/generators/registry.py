@@ -72,8 +72,7 @@ def family_class(name: str) -> type[FeatureFamily]:
     homes = _homes()
     if not isinstance(name, str) or name not in homes:
         raise InputError("family", name, choices(name, sorted(homes)))
-    family: type[FeatureFamily] = EntryPoint(name, homes[name], _GROUP).load()
-    return family
+    return EntryPoint(name, homes[name], _GROUP).load()
 
 
 def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureFamily:

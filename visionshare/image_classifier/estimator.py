@@ -6,7 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visionshare.answers import Answers, LabelRule, ValueRule
+from visionshare.answers import LabelRule, ValueRule
 from visionshare.class_labels import accuracy, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
@@ -61,6 +61,7 @@ from visionshare.scores import flat_scores, predict_labels
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class ImageClassifier(ClassifierMixin, ImageEstimator):
     """A classifier of images that chooses features, augmentation and head by itself.
 
@@ -173,48 +174,25 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
     True
     """
 
-    _answers: Answers | None = None
-
-    def __init__(
-        self,
-        features: str | FeatureFamily = "auto",
-        *,
-        budget: float | Mapping[str, float] | None = None,
-        time: float | None = None,
-        size: int | tuple[int, int] | None = None,
-        color: str | bool = "auto",
-        augment: str | bool | Augmentation = "auto",
-        class_weight: dict[Any, float] | str | None = None,
-        teacher: str | os.PathLike[str] | None = None,
-        reject: float | None = None,
-        unknown_label: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = -1,
-        cluster: Any = None,
-        pretrained: Any = "auto",
-        verbose: int = 0,
-        variants: Sequence[str] = (),
-        optimizer: str = "adam",
-        warm_start: bool = False,
-    ) -> None:
-        self.features = features
-        self.budget = budget
-        self.time = time
-        self.size = size
-        self.color = color
-        self.augment = augment
-        self.class_weight = class_weight
-        self.teacher = teacher
-        self.reject = reject
-        self.unknown_label = unknown_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.cluster = cluster
-        self.pretrained = pretrained
-        self.verbose = verbose
-        self.variants = variants
-        self.optimizer = optimizer
-        self.warm_start = warm_start
+    features: str | FeatureFamily = "auto"
+    _: KW_ONLY
+    budget: float | Mapping[str, float] | None = None
+    time: float | None = None
+    size: int | tuple[int, int] | None = None
+    color: str | bool = "auto"
+    augment: str | bool | Augmentation = "auto"
+    class_weight: dict[Any, float] | str | None = None
+    teacher: str | os.PathLike[str] | None = None
+    reject: float | None = None
+    unknown_label: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = -1
+    cluster: Any = None
+    pretrained: Any = "auto"
+    verbose: int = 0
+    variants: Sequence[str] = ()
+    optimizer: str = "adam"
+    warm_start: bool = False
 
     def fit(
         self, images: Any, y: Any, sample_weight: Any = None, *,

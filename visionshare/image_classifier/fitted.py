@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from visionshare.answers import Answers
 from visionshare.classifier import CompactClassifier
 from visionshare.image_classifier.exporting import exported
 from visionshare.image_classifier.trials import table
@@ -23,6 +24,7 @@ class ImageEstimator(BaseEstimator):
 
     classifier_: CompactClassifier
     n_jobs: int | None
+    _answers: Answers | None = None
 
     def _adopt(
         self,

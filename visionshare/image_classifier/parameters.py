@@ -48,8 +48,7 @@ def checked_settings(model: Any) -> SearchSettings:
 def weights_of_numbers(class_weight: Any, classes: list[Any]) -> dict[Any, float] | str | None:
     """Return the weights of classes by the names that a search has for them: their numbers."""
     if not isinstance(class_weight, Mapping):
-        weights: str | None = class_weight
-        return weights
+        return class_weight
     numbers = {label: f"{i}" for i, label in enumerate(classes)}
     return {numbers[label]: float(weight) for label, weight in class_weight.items()}
 

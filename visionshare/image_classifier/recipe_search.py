@@ -248,8 +248,7 @@ def _recipe(base: Recipe, choice: Choice, budget: Budget) -> Recipe:
 
 
 def _class_weight(base: Recipe) -> dict[Any, float] | str | None:
-    weight: dict[Any, float] | str | None = getattr(base.learner, "class_weight", None)
-    return weight
+    return getattr(base.learner, "class_weight", None)
 
 
 def _given(recipe: Recipe) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class _LevelClassifier(ImageClassifier):
         self._answers = answers
 
 
+@dataclass(eq=False, repr=False)
 class ImageRegressor(RegressorMixin, ImageEstimator):
     """A value of an image, such as that of a dial, an age, a count or an angle.
 
@@ -67,28 +69,16 @@ class ImageRegressor(RegressorMixin, ImageEstimator):
     True
     """
 
-    def __init__(
-        self,
-        features: str | FeatureFamily = "auto",
-        *,
-        period: float | None = None,
-        budget: float | Mapping[str, float] | None = None,
-        time: float | None = None,
-        size: int | tuple[int, int] | None = None,
-        color: str | bool = "auto",
-        augment: str | bool | Augmentation = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.features = features
-        self.period = period
-        self.budget = budget
-        self.time = time
-        self.size = size
-        self.color = color
-        self.augment = augment
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    features: str | FeatureFamily = "auto"
+    _: KW_ONLY
+    period: float | None = None
+    budget: float | Mapping[str, float] | None = None
+    time: float | None = None
+    size: int | tuple[int, int] | None = None
+    color: str | bool = "auto"
+    augment: str | bool | Augmentation = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = -1
 
     def fit(self, images: Any, y: Any, *, groups: Any = None) -> ImageRegressor:
         """Choose and learn what says the values of images.

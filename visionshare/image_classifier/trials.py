@@ -87,8 +87,7 @@ class Learned(NamedTuple):
         """Why there is no classifier."""
         assert self.problem is not None
         make, arguments = self.problem
-        error: InputError | MemoryLimitError = make(*arguments)
-        return error
+        return make(*arguments)
 
     def result(self) -> CompactClassifier:
         """Return the classifier; raise why there is none."""

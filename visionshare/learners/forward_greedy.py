@@ -25,8 +25,8 @@ from visionshare.search import Pool, Search
 class _ForwardGreedy(Learner):
     """What the classifier and the regressor share: settings and the steps."""
 
-    takes_sparse: ClassVar[bool] = True
-    takes_partitions: ClassVar[bool] = True
+    takes_sparse = True
+    takes_partitions = True
     _losses: ClassVar[tuple[str, ...]]
 
     bound: float = 10.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -91,7 +91,7 @@ class GreedyTL(Classifier):
     ([200], (True, 0, 0))
     """
 
-    takes_partitions: ClassVar[bool] = True
+    takes_partitions = True
 
     rounds: int | str = 100
     _: KW_ONLY

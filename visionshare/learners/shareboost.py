@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -163,9 +163,9 @@ default "exhaustive"
     n_jobs: int | None = 1
     random_state: int = 0
     progress: bool = False
-    takes_partitions: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
-    takes_moving_draws: ClassVar[bool] = True
+    takes_partitions = True
+    takes_sparse = True
+    takes_moving_draws = True
 
     def fit(
         self,

@@ -66,9 +66,9 @@ class Generated(NamedTuple):
 class TaskLearner(Learner):
     """What learners by column generation share."""
 
-    takes_partitions: ClassVar[bool] = True
-    takes_sparse: ClassVar[bool] = True
-    takes_moving_draws: ClassVar[bool] = True
+    takes_partitions = True
+    takes_sparse = True
+    takes_moving_draws = True
     _losses: ClassVar[tuple[str, ...]]
     # Further settings with which a learner looks for its largest violation at least cost.
     _quickest: ClassVar[dict[str, Any]] = {}

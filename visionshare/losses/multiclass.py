@@ -7,7 +7,7 @@ examples. A loss is a frozen dataclass with the methods of :class:`Loss`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -121,8 +121,8 @@ class Multinomial:
     """
 
     y: np.ndarray
-    curvature: ClassVar[float] = 0.5
-    template: ClassVar[float] = 0.5
+    curvature = 0.5
+    template = 0.5
 
     def importance(self, z: np.ndarray) -> np.ndarray:
         """Return the probabilities; at the true class, that of all others."""

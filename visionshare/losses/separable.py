@@ -14,7 +14,7 @@ A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features",
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class ConjugateLoss(Protocol):
 class Squared:
     """L(z) = z²."""
 
-    curvature: ClassVar[float] = 2.0
+    curvature = 2.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return z * z
@@ -105,7 +105,7 @@ class Squared:
 class SquaredHinge:
     """L(z) = max(0, z)²."""
 
-    curvature: ClassVar[float] = 2.0
+    curvature = 2.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(z, 0) ** 2
@@ -127,9 +127,9 @@ class SquaredHinge:
 class Logistic:
     """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
 
-    curvature: ClassVar[float] = 0.25
-    lipschitz: ClassVar[float] = 1.0
-    template: ClassVar[float] = 1.0
+    curvature = 0.25
+    lipschitz = 1.0
+    template = 1.0
 
     def importance(self, z: np.ndarray) -> np.ndarray:
         """Return 1 / (1 + e^{1−z}), the probability of the other class."""
@@ -158,8 +158,8 @@ class Logistic:
 class Exponential:
     """L(z) = e^{z−1}, AdaBoost's loss e^{−s·f}: its curvature has no bound."""
 
-    curvature: ClassVar[float] = float("inf")
-    template: ClassVar[float] = 1.0
+    curvature = float("inf")
+    template = 1.0
 
     def importance(self, z: np.ndarray) -> np.ndarray:
         return self.value(z)
@@ -197,9 +197,9 @@ class Insensitive:
     """
 
     eps: float = 0.1
-    curvature: ClassVar[float] = 0.5
-    lipschitz: ClassVar[float] = 1.0
-    template: ClassVar[float] = 1.0
+    curvature = 0.5
+    lipschitz = 1.0
+    template = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.eps < np.inf:
@@ -269,8 +269,8 @@ def _newton_prox(loss: TaskLoss, z: np.ndarray, step: np.ndarray) -> np.ndarray:
 class Hinge:
     """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed."""
 
-    curvature: ClassVar[float] = float("inf")
-    lipschitz: ClassVar[float] = 1.0
+    curvature = float("inf")
+    lipschitz = 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(z, 0)
@@ -289,8 +289,8 @@ class Hinge:
 class Absolute:
     """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
 
-    curvature: ClassVar[float] = float("inf")
-    lipschitz: ClassVar[float] = 1.0
+    curvature = float("inf")
+    lipschitz = 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.abs(z)

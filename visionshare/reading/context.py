@@ -26,8 +26,7 @@ def same_shape(classes: Sequence[str]) -> np.ndarray:
     small = {c.lower(): c for c in _CAPITALS_LIKE_SMALL}
     shape_of = {"0": "O", "o": "O", "1": "I", "l": "I", **small}
     shapes = np.array([shape_of.get(text, text) for text in classes])
-    same: np.ndarray = (shapes[:, None] == shapes).astype(np.float64)
-    return same
+    return (shapes[:, None] == shapes).astype(np.float64)
 
 
 def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
@@ -118,8 +117,7 @@ def by_descent(
     below = bottoms - np.median(bottoms) > 0.12 * np.median(heights)
     possible = probabilities[:, index["J"]] >= _MIN_PROBABILITY_OF_J
     is_j = below & (labels == index["I"]) & possible
-    changed: np.ndarray = np.where(is_j, index["J"], labels)
-    return changed
+    return np.where(is_j, index["J"], labels)
 
 
 def _is_tall(text: str) -> bool:

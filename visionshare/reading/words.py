@@ -33,8 +33,7 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
         letters = np.array([text.isalpha() for text in texts])
         lefts[1:] -= more[1:] * ~letters[:-1]
         rights[:-1] += more[:-1] * ~letters[1:]
-    gaps: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
-    return gaps
+    return (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
 
 
 def space_width(gaps: np.ndarray) -> float:

@@ -356,8 +356,7 @@ def _sections() -> dict[str, Any]:
 def as_settings(recipe: Recipe, exclude_defaults: bool = False) -> Mapping[str, Any]:
     """Return a recipe as plain nested values that JSON can hold."""
     values = recipe.model_dump(mode="json", exclude_defaults=exclude_defaults)
-    settings: dict[str, Any] = _finite(values)
-    return settings
+    return _finite(values)
 
 
 def _finite(value: Any) -> Any:

@@ -256,5 +256,4 @@ def _serialized(
         "visionshare_version": __version__,
     }
     onnx.helper.set_model_props(model, properties)
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+    return model.SerializeToString(deterministic=True)

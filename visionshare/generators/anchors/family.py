@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _AT_ONCE = 256
 _CHUNK_BYTES = 32 << 20
 
 
+@dataclass(eq=False, repr=False)
 class KernelAnchors(FeatureFamily):
     """Piece-wise linear functions of the inputs, or Gaussians, around anchors.
 
@@ -91,33 +93,16 @@ class KernelAnchors(FeatureFamily):
     (8, [0, 0, 1, 1, 2, 2, 3, 3])
     """
 
-    name: ClassVar[str] = "anchors"
-    anchors_: np.ndarray
-    pairs_: np.ndarray
-    radii_: np.ndarray
-    ids_: np.ndarray
-    components_: np.ndarray | None
-    mean_: np.ndarray | None
-    input_offset_: np.ndarray
-    input_scale_: np.ndarray
-
-    def __init__(
-        self,
-        kind: str = "linear",
-        n_anchors: int = 200,
-        n_radii: int = 5,
-        n_components: int | None = None,
-        centers: str = "kmeans",
-        scaling: str = "unit_variance",
-        random_state: int = 0,
-    ) -> None:
-        self.kind = kind
-        self.n_anchors = n_anchors
-        self.n_radii = n_radii
-        self.n_components = n_components
-        self.centers = centers
-        self.scaling = scaling
-        self.random_state = random_state
+    name = "anchors"
+    components_: np.ndarray | None = field(init=False)
+    mean_: np.ndarray | None = field(init=False)
+    kind: str = "linear"
+    n_anchors: int = 200
+    n_radii: int = 5
+    n_components: int | None = None
+    centers: str = "kmeans"
+    scaling: str = "unit_variance"
+    random_state: int = 0
 
     @property
     def groups(self) -> np.ndarray | None:

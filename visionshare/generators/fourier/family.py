@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ _TILE = 256
 _BLOCK = 16
 
 
+@dataclass(eq=False, repr=False)
 class RandomFourier(FeatureFamily):
     """Cosine and sine of random projections; each pair is a group.
 
@@ -80,28 +82,13 @@ class RandomFourier(FeatureFamily):
     ((40, 10), [0, 0, 1, 1])
     """
 
-    name: ClassVar[str] = "fourier"
-    frequencies_: np.ndarray
-    bandwidths_: np.ndarray
-    input_offset_: np.ndarray
-    input_scale_: np.ndarray
-    ids_: np.ndarray
-
-    def __init__(
-        self,
-        n_pairs: int = 500,
-        kernel: str = "gaussian",
-        bandwidths: Sequence[float] = (1.0,),
-        between: bool = False,
-        scaling: str = "unit_variance",
-        random_state: int = 0,
-    ) -> None:
-        self.n_pairs = n_pairs
-        self.kernel = kernel
-        self.bandwidths = bandwidths
-        self.between = between
-        self.scaling = scaling
-        self.random_state = random_state
+    name = "fourier"
+    n_pairs: int = 500
+    kernel: str = "gaussian"
+    bandwidths: Sequence[float] = (1.0,)
+    between: bool = False
+    scaling: str = "unit_variance"
+    random_state: int = 0
 
     @property
     def groups(self) -> np.ndarray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ _VALUES_BYTES = 64 << 20
 _FILTERS = 4
 
 
+@dataclass(eq=False, repr=False)
 class GaborBank(FeatureFamily):
     """Absolute responses of Gabor filters, pooled over positions of the image.
 
@@ -104,36 +106,20 @@ class GaborBank(FeatureFamily):
     (6, 81)
     """
 
-    name: ClassVar[str] = "gabor"
-    block_size: ClassVar[int | None] = _AT_ONCE
-
-    def __init__(
-        self,
-        n_filters: int = 500,
-        values: int | None = None,
-        frequencies: Sequence[float] = (0.05, 0.45),
-        sigmas: Sequence[float] = (1.0, 6.0),
-        phases: bool = False,
-        pooling: str = "sum",
-        step: int = 2,
-        border: str = "cut",
-        reach: int | None = None,
-        zero_mean: bool = False,
-        positions: Sequence[Sequence[int]] | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_filters = n_filters
-        self.values = values
-        self.frequencies = frequencies
-        self.sigmas = sigmas
-        self.phases = phases
-        self.pooling = pooling
-        self.step = step
-        self.border = border
-        self.reach = reach
-        self.zero_mean = zero_mean
-        self.positions = positions
-        self.random_state = random_state
+    name = "gabor"
+    block_size = _AT_ONCE
+    n_filters: int = 500
+    values: int | None = None
+    frequencies: Sequence[float] = (0.05, 0.45)
+    sigmas: Sequence[float] = (1.0, 6.0)
+    phases: bool = False
+    pooling: str = "sum"
+    step: int = 2
+    border: str = "cut"
+    reach: int | None = None
+    zero_mean: bool = False
+    positions: Sequence[Sequence[int]] | None = None
+    random_state: int = 0
 
     @property
     def is_continuous(self) -> bool:
@@ -322,8 +308,7 @@ class GaborBank(FeatureFamily):
         """Return sums over positions as their mean, where that is the pooling."""
         if self.pooling != "mean":
             return pooled
-        mean: np.ndarray = pooled * np.float32(1 / (len(axes[0]) * len(axes[1])))
-        return mean
+        return pooled * np.float32(1 / (len(axes[0]) * len(axes[1])))
 
     @property
     def _bytes_of_values(self) -> int:

@@ -40,10 +40,7 @@ class Filters:
         one = slice(number, number + 1)
         reach = self.reach[one]
         rows, columns = (min(int(reach[0]), side - 1) + 1 for side in size)
-        taps: np.ndarray = gabor_values(self.parameters[one], rows, columns, reach, self.zero_mean)[
-            0
-        ]
-        return taps
+        return gabor_values(self.parameters[one], rows, columns, reach, self.zero_mean)[0]
 
 
 @dataclass(frozen=True)
@@ -120,8 +117,7 @@ def _spectrum(plane: Plane, values: np.ndarray, origin: tuple[int, int]) -> np.n
     lines[:, : values.shape[1]] = values
     spectrum = np.zeros(plane.spectrum_shape, np.complex64)
     spectrum[(np.arange(len(values)) - origin[0]) % rows] = rfft(np.roll(lines, -origin[1], 1))
-    transformed: np.ndarray = fft(spectrum, axis=0, overwrite_x=True)
-    return transformed
+    return fft(spectrum, axis=0, overwrite_x=True)
 
 
 @njit(cache=True, nogil=True)
@@ -344,5 +340,4 @@ def _around_origin(plane: Plane, spectrum: np.ndarray, shape: tuple[int, ...]) -
     whole = irfft2(spectrum, plane.size)
     rows = np.arange(shape[0]) - shape[0] // 2
     columns = np.arange(shape[1]) - shape[1] // 2
-    values: np.ndarray = whole[np.ix_(rows % plane.size[0], columns % plane.size[1])]
-    return values
+    return whole[np.ix_(rows % plane.size[0], columns % plane.size[1])]

@@ -21,8 +21,7 @@ def emit(network: LayerList, writer: Writer) -> Unit:
     family = layers[-1].as_family(network.places_)
     if family is not None:
         if len(layers) == 1:
-            unit: Unit = family.to_c(writer)
-            return unit
+            return family.to_c(writer)
         with writer.seeing(floats[-2]):
             unit = writer.add(family)
         layers = layers[:-1]

@@ -36,7 +36,7 @@ def as_bytes(images: np.ndarray) -> np.ndarray:
 class IntegerLayer(Fitted):
     """What a layer computes of images (n, H, W, C), uint8."""
 
-    takes_bytes: ClassVar[bool] = True
+    takes_bytes = True
     #: Whether the layer has sums of weights.
     weighted: ClassVar[bool] = False
     #: Whether programs in vectors of bytes compute it.
@@ -62,8 +62,7 @@ class IntegerLayer(Fitted):
 
     def to_onnx(self, images: str, graph: Graph) -> str:
         """Return the name of the layer's bytes in a graph, as floats."""
-        name: str = self._module("onnx").emit_integers(self, images, graph)
-        return name
+        return self._module("onnx").emit_integers(self, images, graph)
 
     def to_tflite(self, images: Tensor, graph: TfliteGraph) -> Tensor:
         """Return the layer's bytes in a graph of TensorFlow Lite."""
@@ -72,14 +71,13 @@ class IntegerLayer(Fitted):
         except ModuleNotFoundError:
             accepted = "layers that int8 of TensorFlow Lite computes exactly"
             raise InputError("layers", self.kind, accepted) from None
-        found: Tensor = module.emit(self, images, graph)
-        return found
+        return module.emit(self, images, graph)
 
 
 class WeightedIntegerLayer(IntegerLayer):
     """A layer of weighted sums, each with a bias and a shift."""
 
-    weighted: ClassVar[bool] = True
+    weighted = True
     #: Whether templates see one channel each, and whether the middle of a patch is added.
     of_one_channel: ClassVar[bool] = False
     adds_input: ClassVar[bool] = False

@@ -207,18 +207,15 @@ class Fitted(Kind, ABC):
 
     def in_integers(self) -> Fitted:
         """Return the layer of integers that takes the place of one without parameters."""
-        layer: Fitted = self._module("integers").of_layer(self)
-        return layer
+        return self._module("integers").of_layer(self)
 
     def to_c(self, writer: Writer, inner: Unit) -> Unit:
         """Return the unit of C that computes the layer and hands its output to another unit."""
-        unit: Unit = self._module("c").emit(self, writer, inner)
-        return unit
+        return self._module("c").emit(self, writer, inner)
 
     def to_onnx(self, images: str, graph: Graph) -> str:
         """Return the name of the output in a graph, for inputs (n, *in_shape)."""
-        name: str = self._module("onnx").emit(self, images, graph)
-        return name
+        return self._module("onnx").emit(self, images, graph)
 
     def _module(self, name: str) -> Any:
         """Return a module of the folder of the layer's kind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,8 +79,8 @@ class Network(FeatureFamily):
     (36, 1328)
     """
 
-    name: ClassVar[str] = "network"
-    tunable_on_maps: ClassVar[bool] = True
+    name = "network"
+    tunable_on_maps = True
     layers_: list[Fitted]
     places_: np.ndarray
 

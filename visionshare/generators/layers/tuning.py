@@ -176,8 +176,7 @@ class ByteNetwork:
         self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if."""
-        gradients: list[np.ndarray] = self._part.backward(seen[0], values, seen[1], G, n_jobs)
-        return gradients
+        return self._part.backward(seen[0], values, seen[1], G, n_jobs)
 
     def moved(self) -> None:
         """Take on the current parameters."""

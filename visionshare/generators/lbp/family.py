@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _LARGEST_RADIUS = 64
 _AT_ONCE = 16
 
 
+@dataclass(eq=False, repr=False)
 class LocalBinaryPatterns(FeatureFamily):
     """How often a code of local binary patterns occurs in a cell of the image.
 
@@ -76,21 +78,11 @@ class LocalBinaryPatterns(FeatureFamily):
     ((3, 10), [1.0, 1.0, 1.0])
     """
 
-    name: ClassVar[str] = "lbp"
-    ids_: np.ndarray
-    cells_: np.ndarray
-
-    def __init__(
-        self,
-        codes: str = "rotation-invariant",
-        radius: float = 1.0,
-        points: int = 8,
-        grid: int = 2,
-    ) -> None:
-        self.codes = codes
-        self.radius = radius
-        self.points = points
-        self.grid = grid
+    name = "lbp"
+    codes: str = "rotation-invariant"
+    radius: float = 1.0
+    points: int = 8
+    grid: int = 2
 
     def check_parameters(self) -> None:
         check_choice("codes", self.codes, CODES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -65,8 +65,8 @@ class Monomials(FeatureFamily):
     [[2.0, 9.0, 18.0]]
     """
 
-    name: ClassVar[str] = "monomials"
-    block_size: ClassVar[int | None] = 1000
+    name = "monomials"
+    block_size = 1000
     base_: FeatureFamily
     factors_: list[np.ndarray]
     _flat: tuple[np.ndarray, np.ndarray]

@@ -160,8 +160,7 @@ def _of_all_classes(
 def _few(examples: np.ndarray) -> np.ndarray:
     """Return examples, evenly drawn where there are many: they may be sorted by class."""
     number = min(len(examples), _MOST_EXAMPLES)
-    chosen: np.ndarray = examples[np.linspace(0, len(examples) - 1, number).astype(np.int64)]
-    return chosen
+    return examples[np.linspace(0, len(examples) - 1, number).astype(np.int64)]
 
 
 def _shift(values: np.ndarray) -> int:

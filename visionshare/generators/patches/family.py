@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +41,7 @@ _BLOCK = 16
 _MANY = 4
 
 
+@dataclass(eq=False, repr=False)
 class PatchTemplates(FeatureFamily):
     """Largest response of a template to an image, weighted by a Gaussian mask of positions.
 
@@ -94,31 +97,17 @@ class PatchTemplates(FeatureFamily):
     ((5, 32), 2)
     """
 
-    name: ClassVar[str] = "patches"
-    tunable_on_maps: ClassVar[bool] = True
-    _plan: Plan | None = None
-
-    def __init__(
-        self,
-        patch_size: int = 7,
-        n_templates: int = 1000,
-        grid: int = 4,
-        widths: Sequence[float] = (4.9,),
-        cut: float = 0.2,
-        padding: int = 2,
-        contrast: str = "unit",
-        n_patches: int = 200_000,
-        random_state: int = 0,
-    ) -> None:
-        self.patch_size = patch_size
-        self.n_templates = n_templates
-        self.grid = grid
-        self.widths = widths
-        self.cut = cut
-        self.padding = padding
-        self.contrast = contrast
-        self.n_patches = n_patches
-        self.random_state = random_state
+    name = "patches"
+    tunable_on_maps = True
+    patch_size: int = 7
+    n_templates: int = 1000
+    grid: int = 4
+    widths: Sequence[float] = (4.9,)
+    cut: float = 0.2
+    padding: int = 2
+    contrast: str = "unit"
+    n_patches: int = 200_000
+    random_state: int = 0
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
         """Collect patches from images and cluster them into templates.
@@ -152,7 +141,7 @@ class PatchTemplates(FeatureFamily):
         self.layout_ = np.stack([a.ravel() for a in pairs], axis=1)
         self.n_features_ = len(self.layout_)
         self._whole_pool = True
-        self._plan = None
+        vars(self).pop("_plan", None)
         return self
 
     @property
@@ -220,25 +209,23 @@ class PatchTemplates(FeatureFamily):
         check_dtype(dtype)
         raster = check_images(images, self.image_shape_)
         if features is None and not self._whole_pool:
-            return self._kept_plan.columns(raster, n_jobs, dtype)
+            return self._plan.columns(raster, n_jobs, dtype)
         ids = check_features(features, self.n_features_)
         n_templates = len(np.unique(self.layout_[ids, 0]))
         many = 0 < len(np.unique(ids)) == len(ids) >= _MANY * n_templates
         if self._whole_pool and many:
             return pool_columns(self, raster, ids, n_jobs, dtype)
-        return self.take(ids)._kept_plan.columns(raster, n_jobs, dtype)
+        return self.take(ids)._plan.columns(raster, n_jobs, dtype)
 
-    @property
-    def _kept_plan(self) -> Plan:
-        if self._plan is None:
-            masks = self.row_masks_, self.col_masks_
-            self._plan = Plan(self.templates_, *masks, self.layout_)
-        return self._plan
+    @cached_property
+    def _plan(self) -> Plan:
+        masks = self.row_masks_, self.col_masks_
+        return Plan(self.templates_, *masks, self.layout_)
 
     def boxes(self, image: np.ndarray) -> np.ndarray:
         """Return where each maximum is, (n_features_, 4); where it was sought if there is none."""
         raster = check_images(np.asarray(image)[None], self.image_shape_)
-        _, positions = self._kept_plan.with_positions(raster)
+        _, positions = self._plan.with_positions(raster)
         place = positions[0].astype(np.int64)
         ids = self.layout_
         spans = [mask_spans(self.row_masks_)[ids[:, 1]], mask_spans(self.col_masks_)[ids[:, 2]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Pixels(FeatureFamily):
     [0.0, 0.0, 1.0]
     """
 
-    name: ClassVar[str] = "pixels"
+    name = "pixels"
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Pixels:
         """Remember the shape of the images."""

@@ -107,8 +107,7 @@ class _Builder:
         graph = helper.make_graph(self._nodes, NAME, [images], [classes], self._constants)
         opset = helper.make_opsetid("", 13)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=8)
-        written: bytes = model.SerializeToString(deterministic=True)
-        return written
+        return model.SerializeToString(deterministic=True)
 
     def _block(self, x: str, number: int, expands: bool, stride: int, sums: bool, name: str) -> str:
         """Return an expansion, depthwise templates, a projection, and the sum with the input."""

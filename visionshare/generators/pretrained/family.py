@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ _LARGEST_SIDE = 1024
 _PLANE = 4
 
 
+@dataclass(eq=False, repr=False)
 class PretrainedNetwork(FeatureFamily):
     """Mean activations of the channels of a pretrained network.
 
@@ -83,27 +85,13 @@ class PretrainedNetwork(FeatureFamily):
     PretrainedNetwork(size=112)
     """
 
-    name: ClassVar[str] = "pretrained"
-    ids_: np.ndarray
-    _content: bytes
-    _source: str
-    _widths: tuple[int, ...]
-
-    def __init__(
-        self,
-        network: str | os.PathLike[str] = efficientnet.NAME,
-        places: Sequence[str] | None = None,
-        size: int = 224,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
-        power: float = 1.0,
-    ) -> None:
-        self.network = network
-        self.places = places
-        self.size = size
-        self.mean = mean
-        self.std = std
-        self.power = power
+    name = "pretrained"
+    network: str | os.PathLike[str] = efficientnet.NAME
+    places: Sequence[str] | None = None
+    size: int = 224
+    mean: Sequence[float] | None = None
+    std: Sequence[float] | None = None
+    power: float = 1.0
 
     def check_parameters(self) -> None:
         if not isinstance(self.network, (str, os.PathLike)):
@@ -247,8 +235,7 @@ class PretrainedNetwork(FeatureFamily):
 
         shrinks = min(self.image_shape_[:2]) > self.size
         way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        resized: np.ndarray = cv2.resize(pixels, sides[::-1], interpolation=way)
-        return resized
+        return cv2.resize(pixels, sides[::-1], interpolation=way)
 
     def resizing(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrices (size, H) and (size, W) that resize columns and rows of an image."""

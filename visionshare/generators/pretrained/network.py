@@ -242,8 +242,7 @@ def pooled(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> np.nda
 def activation_maps(content: bytes, picture: np.ndarray, wanted: Sequence[str]) -> list[np.ndarray]:
     """Return the activations of each place before pooling, (1, C, H, W) or (1, C), of a picture."""
     runs = _session(_unpooled(content, tuple(wanted)))
-    maps: list[np.ndarray] = runs.run(list(wanted), {runs.get_inputs()[0].name: picture})
-    return maps
+    return runs.run(list(wanted), {runs.get_inputs()[0].name: picture})
 
 
 @lru_cache(maxsize=4)
@@ -256,8 +255,7 @@ def _unpooled(content: bytes, places: tuple[str, ...]) -> bytes:
     model.graph.output.extend(
         onnx.helper.make_tensor_value_info(place, kind, None) for place in places
     )
-    written: bytes = model.SerializeToString(deterministic=True)
-    return written
+    return model.SerializeToString(deterministic=True)
 
 
 # Activations by network, places and picture, while a block of :func:`kept_activations` runs.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ _LARGEST_POOL = 1 << 25
 _BYTES = 16 << 20
 
 
+@dataclass(eq=False, repr=False)
 class Products(FeatureFamily):
     """All products x_i · x_j of two inputs, i ≤ j, after the inputs themselves.
 
@@ -65,19 +67,13 @@ class Products(FeatureFamily):
     [[1.0, 2.0, 1.0, 2.0, 4.0], [3.0, -1.0, 9.0, -3.0, 1.0]]
     """
 
-    name: ClassVar[str] = "products"
+    name = "products"
     # Any features together cost the same.
-    block_size: ClassVar[int | None] = 1000
-    pairs_: np.ndarray
-    input_offset_: np.ndarray
-    input_scale_: np.ndarray
+    block_size = 1000
 
-    def __init__(
-        self, inputs: bool = True, squares: bool = True, scaling: str = "unit_variance"
-    ) -> None:
-        self.inputs = inputs
-        self.squares = squares
-        self.scaling = scaling
+    inputs: bool = True
+    squares: bool = True
+    scaling: str = "unit_variance"
 
     def check_parameters(self) -> None:
         check_flag("inputs", self.inputs)

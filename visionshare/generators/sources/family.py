@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from visionshare.generators.states import check_state, family_state
 _FEW = 3
 
 
+@dataclass(eq=False, repr=False)
 class SourceClassifiers(FeatureFamily):
     """The scores of other predictors, of any kind, as features.
 
@@ -71,19 +73,10 @@ class SourceClassifiers(FeatureFamily):
     ([[1.5], [5.5]], 4)
     """
 
-    name: ClassVar[str] = "sources"
-    layout_: np.ndarray
-    _sources: Sequence[Source]
-
-    def __init__(
-        self,
-        sources: Sequence[Any] = (),
-        macs_per_source: int | None = None,
-        opposites: bool = True,
-    ) -> None:
-        self.sources = sources
-        self.macs_per_source = macs_per_source
-        self.opposites = opposites
+    name = "sources"
+    sources: Sequence[Any] = ()
+    macs_per_source: int | None = None
+    opposites: bool = True
 
     def __sklearn_clone__(self) -> SourceClassifiers:
         # Sources are fitted: a copy by scikit-learn would come back unfitted.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -62,9 +62,9 @@ class Stumps(FeatureFamily):
     [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
 
-    name: ClassVar[str] = "stumps"
+    name = "stumps"
     # Any features together cost the same.
-    block_size: ClassVar[int | None] = 1000
+    block_size = 1000
     inputs_: np.ndarray
     thresholds_: np.ndarray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from visionshare.generators.states import check_state, family_state
 
 def blocks_of(family: FeatureFamily) -> tuple[int, ...]:
     """Return widths of runs of features of one kind: :class:`visionshare.DenseClassifier` asks."""
-    widths: tuple[int, ...] = getattr(family, "blocks", (family.n_features_,))
-    return widths
+    return getattr(family, "blocks", (family.n_features_,))
 
 
 class UnionOfFamilies(FeatureFamily):
@@ -61,8 +60,8 @@ class UnionOfFamilies(FeatureFamily):
     ((6, 22), [14, 15, 16, 16, 17, 17, 18, 18])
     """
 
-    name: ClassVar[str] = "union"
-    inner_families: ClassVar[str] = "several"
+    name = "union"
+    inner_families = "several"
     parts_: list[FeatureFamily]
     part_: np.ndarray
 

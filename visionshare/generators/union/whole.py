@@ -30,8 +30,7 @@ def scores(
         joined = join(families)
         if joined is not None:
             order = np.concatenate([ids for _, ids in parts])
-            made: WholeScores | None = joined.to_whole_scores(writer, weights[:, order], intercept)
-            return made
+            return joined.to_whole_scores(writer, weights[:, order], intercept)
     if not all(part.in_whole_numbers for part in families):
         return None
     largest = _LARGEST_FEATURE * np.abs(weights).sum(axis=1, dtype=np.float64) + np.abs(intercept)

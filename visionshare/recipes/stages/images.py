@@ -75,8 +75,7 @@ def preprocessing_of(recipe: Recipe) -> Preprocessing:
     """Return how pictures are prepared, in training and whenever the classifier is used."""
     if recipe.preprocessing is None:
         return Preprocessing(fit=recipe.data.fit)
-    steps: Preprocessing = recipe.preprocessing.build()
-    return steps
+    return recipe.preprocessing.build()
 
 
 def load_split(

@@ -41,5 +41,4 @@ def learn_classifier(
         learner.set_params(class_weight=by_number(weights, names))
     learner.fit(columns, labels, **options)
     named = dict(enumerate(names))
-    classifier: CompactClassifier = learner.to_classifier(features, named, metadata)
-    return classifier
+    return learner.to_classifier(features, named, metadata)

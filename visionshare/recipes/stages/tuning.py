@@ -41,8 +41,7 @@ def check_tuning(recipe: Recipe, family: Any) -> None:
 def _settings(recipe: Recipe) -> FineTuning:
     assert recipe.fine_tuning is not None
     few_bits = {} if recipe.quantization is None else {"quantization": recipe.quantization.build()}
-    settings: FineTuning = recipe.fine_tuning.build(random_state=recipe.seed, **few_bits)
-    return settings
+    return recipe.fine_tuning.build(random_state=recipe.seed, **few_bits)
 
 
 def fine_tuned(

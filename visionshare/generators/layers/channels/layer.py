@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _KNOWN = (*COLORS, *GRADIENTS)
 class ChannelLayer(Fitted):
     """Channels of images."""
 
-    kind: ClassVar[str] = "channels"
+    kind = "channels"
     in_shape: Shape
     channels: tuple[str, ...]
     n_orientations: int
@@ -141,6 +141,7 @@ class ChannelLayer(Fitted):
         return made.of_shape(in_shape)
 
 
+@dataclass(eq=False, repr=False)
 class Channels(Layer):
     """Channels of an image by fixed formulas: colors, gradients, orientations.
 
@@ -183,23 +184,13 @@ class Channels(Layer):
     (4, 4, 8)
     """
 
-    kind: ClassVar[str] = "channels"
-
-    def __init__(
-        self,
-        channels: Sequence[str] = ("orientations",),
-        n_orientations: int = 6,
-        pool: int = 1,
-        normalization: str = "none",
-        window: int = 9,
-        epsilon: float = 0.01,
-    ) -> None:
-        self.channels = channels
-        self.n_orientations = n_orientations
-        self.pool = pool
-        self.normalization = normalization
-        self.window = window
-        self.epsilon = epsilon
+    kind = "channels"
+    channels: Sequence[str] = ("orientations",)
+    n_orientations: int = 6
+    pool: int = 1
+    normalization: str = "none"
+    window: int = 9
+    epsilon: float = 0.01
 
     def check_parameters(self) -> None:
         """Check all parameters without images."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,11 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
     """Templates (n, q, q, 1) that see one channel each; otherwise as :class:`IntegerTemplates`."""
 
     sources: np.ndarray
-    kind: ClassVar[str] = "depthwise-int"
-    in_vectors: ClassVar[bool] = False
-    of_one_channel: ClassVar[bool] = True
-    per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources")
-    code_kind: ClassVar[int] = DEPTHWISE
+    kind = "depthwise-int"
+    in_vectors = False
+    of_one_channel = True
+    per_template = ("weights", "biases", "shifts", "sources")
+    code_kind = DEPTHWISE
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from visionshare.generators.layers.templates.layer import TemplateLayer, Templat
 class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
     """Templates of one channel each; otherwise as :class:`TemplateLayer`."""
 
-    kind: ClassVar[str] = "depthwise"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
+    kind = "depthwise"
+    moves = True
+    integer_rank = 1
+    per_template = ("templates", "biases", "sources")
     sources: np.ndarray
 
     @cached_property
@@ -93,9 +93,9 @@ class Depthwise(Templates):
     ((7, 7, 6), [0, 0, 0, 1, 1, 1])
     """
 
-    kind: ClassVar[str] = "depthwise"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
+    kind = "depthwise"
+    moves = True
+    integer_rank = 1
 
     def __init__(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from visionshare.errors import InputError
 from visionshare.generators.layers.deslant.layer import DeslantLayer, Sheared
@@ -16,7 +15,7 @@ class IntegerDeslant(IntegerLayer, Sheared):
     """Images whose rows are moved so that their slant goes, in fixed point."""
 
     in_shape: Shape
-    kind: ClassVar[str] = "deslant-int"
+    kind = "deslant-int"
 
     def __post_init__(self) -> None:
         rows, columns, channels = self.in_shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ MACS_PER_VALUE = 4
 class Sheared(Fitted):
     """Images whose rows are moved so that their slant goes, in floats or in fixed point."""
 
-    integer_rank: ClassVar[int | None] = 0
+    integer_rank = 0
     in_shape: Shape
 
     @property
@@ -48,8 +48,8 @@ class Sheared(Fitted):
 class DeslantLayer(Sheared):
     """Images whose rows are moved so that their slant goes."""
 
-    kind: ClassVar[str] = "deslant"
-    keeps_bytes: ClassVar[bool] = True
+    kind = "deslant"
+    keeps_bytes = True
     in_shape: Shape
 
     def outer_boxes(self, inputs: np.ndarray, boxes: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ class Deslant(Layer):
     (5, 5, 1)
     """
 
-    kind: ClassVar[str] = "deslant"
-    integer_rank: ClassVar[int | None] = 0
+    kind = "deslant"
+    integer_rank = 0
 
     def __init__(self) -> None:
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class _OfFamily(Kind):
     """What the family of a layer decides."""
 
-    kind: ClassVar[str] = "family"
-    moves: ClassVar[bool] = True
+    kind = "family"
+    moves = True
     family: Any
 
     def check_moves(self) -> bool:
@@ -49,7 +49,7 @@ class _OfFamily(Kind):
 class FeatureLayer(_OfFamily, Fitted):
     """The features of a fitted family, one channel each."""
 
-    compiled: ClassVar[bool] = False
+    compiled = False
     in_shape: Shape
     family: FeatureFamily
 

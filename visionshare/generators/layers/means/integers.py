@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,9 @@ class IntegerMeans(IntegerDepthwise):
     out[t] = min(255, shifted(weights_t · sum of image[:, :, sources_t], s_t))
     """
 
-    kind: ClassVar[str] = "means-int"
-    adds_cells: ClassVar[bool] = True
-    code_kind: ClassVar[int] = MEANS
+    kind = "means-int"
+    adds_cells = True
+    code_kind = MEANS
 
     def __post_init__(self) -> None:
         super().__post_init__()

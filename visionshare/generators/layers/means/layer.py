@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from visionshare.generators.layers.states import check_sources, int_vector
 class MeanLayer(Fitted):
     """Means over rows and columns: out[t] = mean of image[:, :, sources_t]."""
 
-    kind: ClassVar[str] = "means"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    weighs_pixels: ClassVar[bool] = False
-    reads_some_channels: ClassVar[bool] = True
+    kind = "means"
+    moves = True
+    integer_rank = 1
+    weighs_pixels = False
+    reads_some_channels = True
     in_shape: Shape
     #: Channels, ascending.
     sources: np.ndarray
@@ -96,10 +96,10 @@ class Means(Layer):
     (1, 1, 4)
     """
 
-    kind: ClassVar[str] = "means"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    weighs_pixels: ClassVar[bool] = False
+    kind = "means"
+    moves = True
+    integer_rank = 1
+    weighs_pixels = False
 
     def fit(self, inputs: Any, y: np.ndarray | None, rng: np.random.Generator) -> MeanLayer:
         """Return the means of inputs of a shape."""

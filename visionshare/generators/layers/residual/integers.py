@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +29,11 @@ class IntegerResidual(IntegerTemplates):
 
     sources: np.ndarray
     lifts: np.ndarray
-    kind: ClassVar[str] = "residual-int"
-    in_vectors: ClassVar[bool] = False
-    adds_input: ClassVar[bool] = True
-    per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts", "sources", "lifts")
-    code_kind: ClassVar[int] = RESIDUAL
+    kind = "residual-int"
+    in_vectors = False
+    adds_input = True
+    per_template = ("weights", "biases", "shifts", "sources", "lifts")
+    code_kind = RESIDUAL
 
     def __post_init__(self) -> None:
         n = len(self.weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,11 @@ class ResidualLayer(TemplateLayer):
     out[r, c, t] = max(0, (image ⊗ templates_t)[r, c] + bias_t) + image[r, c, sources_t]
     """
 
-    kind: ClassVar[str] = "residual"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    weighs_pixels: ClassVar[bool] = False
-    per_template: ClassVar[tuple[str, ...]] = ("templates", "biases", "sources")
+    kind = "residual"
+    moves = True
+    integer_rank = 1
+    weighs_pixels = False
+    per_template = ("templates", "biases", "sources")
     #: The channel that each template is added to.
     sources: np.ndarray
 
@@ -122,10 +122,10 @@ class Residual(Layer):
     (9, 9, 4)
     """
 
-    kind: ClassVar[str] = "residual"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    weighs_pixels: ClassVar[bool] = False
+    kind = "residual"
+    moves = True
+    integer_rank = 1
+    weighs_pixels = False
 
     def __init__(self, size: int = 3, contrast: str = "unit", n_patches: int = 20_000) -> None:
         self.size = size

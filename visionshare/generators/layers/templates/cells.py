@@ -25,8 +25,7 @@ class CellTemplates(Fitted):
 
     @property
     def _taps(self) -> np.ndarray:
-        taps: np.ndarray = getattr(self, self.per_template[0])
-        return taps
+        return getattr(self, self.per_template[0])
 
     @property
     def n_templates(self) -> int:
@@ -73,7 +72,7 @@ class CellTemplates(Fitted):
 class OneChannelTemplates(CellTemplates):
     """Templates that see one channel each."""
 
-    reads_some_channels: ClassVar[bool] = True
+    reads_some_channels = True
     #: The channel that each template sees.
     sources: np.ndarray
 

@@ -38,8 +38,8 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
     pads: tuple[int, int]
     row_cells: np.ndarray
     col_cells: np.ndarray
-    kind: ClassVar[str] = "templates-int"
-    slides: ClassVar[bool] = True
+    kind = "templates-int"
+    slides = True
     per_template: ClassVar[tuple[str, ...]] = ("weights", "biases", "shifts")
     #: What the kernel computes.
     code_kind: ClassVar[int] = PLAIN

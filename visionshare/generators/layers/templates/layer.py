@@ -26,10 +26,10 @@ CONTRASTS = ("none", "mean", "unit")
 class TemplateLayer(CellTemplates):
     """Templates with biases, and the cells whose maxima are kept."""
 
-    kind: ClassVar[str] = "templates"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-    has_places: ClassVar[bool] = True
+    kind = "templates"
+    moves = True
+    integer_rank = 1
+    has_places = True
     per_template: ClassVar[tuple[str, ...]] = ("templates", "biases")
     in_shape: Shape
     templates: np.ndarray
@@ -169,6 +169,7 @@ class TemplateLayer(CellTemplates):
         return cls(in_shape, templates, biases, pads, cells[0], cells[1])
 
 
+@dataclass(eq=False, repr=False)
 class Templates(Layer):
     """Small templates, k-means centers of patches; of their responses, the maximum in each cell.
 
@@ -205,29 +206,17 @@ class Templates(Layer):
     ((3, 3, 4), 1296)
     """
 
-    kind: ClassVar[str] = "templates"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 1
-
-    def __init__(
-        self,
-        n_templates: int = 16,
-        size: int = 3,
-        pool: int = 1,
-        grid: int | None = None,
-        padding: int = 0,
-        contrast: str = "unit",
-        n_patches: int = 100_000,
-        stride: int = 1,
-    ) -> None:
-        self.n_templates = n_templates
-        self.size = size
-        self.pool = pool
-        self.grid = grid
-        self.padding = padding
-        self.contrast = contrast
-        self.n_patches = n_patches
-        self.stride = stride
+    kind = "templates"
+    moves = True
+    integer_rank = 1
+    n_templates: int = 16
+    size: int = 3
+    pool: int = 1
+    grid: int | None = None
+    padding: int = 0
+    contrast: str = "unit"
+    n_patches: int = 100_000
+    stride: int = 1
 
     def check_parameters(self) -> None:
         """Check all parameters without images."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class IntegerUnits(WeightedIntegerLayer):
     biases: np.ndarray
     shifts: np.ndarray
     square: bool = False
-    kind: ClassVar[str] = "units-int"
+    kind = "units-int"
 
     @property
     def in_vectors(self) -> bool:  # type: ignore[override]

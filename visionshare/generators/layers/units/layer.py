@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,9 @@ _LEAST_DEVIATION = 0.02
 class UnitLayer(Fitted):
     """Functions of weighted sums of all inputs: u_j = σ(Σ_i v_ji x_i + b_j)."""
 
-    kind: ClassVar[str] = "units"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 2
+    kind = "units"
+    moves = True
+    integer_rank = 2
     in_shape: Shape
     directions: np.ndarray
     offsets: np.ndarray
@@ -145,9 +145,9 @@ class Units(Layer):
     (1, 1, 3)
     """
 
-    kind: ClassVar[str] = "units"
-    moves: ClassVar[bool] = True
-    integer_rank: ClassVar[int | None] = 2
+    kind = "units"
+    moves = True
+    integer_rank = 2
 
     def __init__(self, n_units: int = 48, activation: str = "relu") -> None:
         self.n_units = n_units

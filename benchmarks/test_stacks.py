@@ -20,7 +20,6 @@ from benchmarks.measuring import Paired
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from visionshare import CompactClassifier, Deslant, Network, Templates, Units
 from visionshare.export import compile_classifier, onnx_program
-from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Layer
 from visionshare.generators.layers.templates import TemplateLayer
@@ -76,7 +75,7 @@ def _pieces(name: str) -> dict[str, Piece]:
     inputs = images
     for level, layer in enumerate(stack.layers_[:-1], 1):
         assert isinstance(layer, TemplateLayer)
-        moving = MovingTemplates(layer, Forward)
+        moving = MovingTemplates(layer)
         outputs, places = moving.forward(inputs, 1)
         slopes = rng.normal(size=outputs.shape).astype(np.float32)
         forward = Piece(partial(moving.forward, inputs, 1), float(layer.macs()) * BATCH)

@@ -36,16 +36,6 @@ class Tunable(Protocol):
         ...
 
 
-class TunableOnMaps(Tunable, Protocol):
-    """Features of images that move themselves: what they are made by needs their gradients."""
-
-    def image_gradients(
-        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
-        ...
-
-
 class QuantizableTunable(Tunable, Protocol):
     """Features that whole numbers of few bits can stand for while they move."""
 
@@ -58,18 +48,3 @@ class QuantizableTunable(Tunable, Protocol):
     def whole_layers(self) -> tuple[list[Any], np.ndarray]:
         """Return the layers that compute the features, and where in the last one each is."""
         ...
-
-
-def both_gradients(
-    features: TunableOnMaps, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray,
-    n_jobs: int = 1,
-) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
-    """Return the gradients of Σ_if G_if x_if in the parameters and in the images' values."""
-    # Features that compute something for both have a method ``both_gradients``
-    # that does so once.
-    method = getattr(features, "both_gradients", None)
-    if method is not None:
-        of_parameters, of_images = method(images, values, seen, G, n_jobs)
-        return of_parameters, of_images
-    of_parameters = features.backward(images, values, seen, G, n_jobs)
-    return of_parameters, features.image_gradients(images, values, seen, G, n_jobs)

@@ -57,7 +57,6 @@ class TaskClassifier(Classifier, TaskLearner):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> TaskClassifier:
-        """Choose features and fit their weights."""
         self._settings()
         if has_columns(y):
             columns, signs, omega = self._label_examples(X, y, sample_weight)
@@ -115,7 +114,6 @@ class TaskClassifier(Classifier, TaskLearner):
         classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
-        """Return the compact classifier: the chosen features of ``family`` and their weights."""
         # See :meth:`visionshare.learners.base.Classifier.to_classifier`.
         check_is_fitted(self)
         if len(self.support_) == 0:
@@ -131,7 +129,6 @@ class TaskRegressor(Regressor, TaskLearner):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> TaskRegressor:
-        """Choose features and fit their weights."""
         self._settings()
         columns, numbers, omega = self._number_examples(X, y, sample_weight)
         spread = _spread_of(numbers, omega)
@@ -149,7 +146,6 @@ class TaskRegressor(Regressor, TaskLearner):
         return self
 
     def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
-        """Return about what an example's part of a gradient is, 1 at most."""
         weight = super()._gradient_scale(y, sample_weight)
         numbers = finite_numbers(y)
         if len(numbers) == 0:

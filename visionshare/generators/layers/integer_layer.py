@@ -49,7 +49,6 @@ class IntegerLayer(Fitted):
 
     @property
     def steps(self) -> list[tuple[Any, LayerCode]]:
-        """The kernels that compute the layer one after the other, and what they read."""
         return [(self._module("integer_kernels").forward, self.code)]  # type: ignore[attr-defined]
 
     def describe(self, output: int) -> dict[str, Any]:
@@ -160,7 +159,6 @@ class WeightedIntegerLayer(IntegerLayer):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables, packed as C holds them."""
         # Each template begins with a byte of its own.
         each = packed_bytes(self.weights[0].size, self.bits)
         of_bias = 2 if np.abs(self.biases).max() < 2**15 else 4

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,45 +15,14 @@ from visionshare.generators.parameters import Parameters
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.integers.numbers import Bits
+    from visionshare.generators.layers.moving import Moving
 
 #: Rows, columns and channels of an image.
 Shape = tuple[int, int, int]
-#: Gradients in the parameters, and in the inputs where they are asked for.
-Gradients = tuple[list[np.ndarray], np.ndarray | None]
 #: Images whose gradients are summed together, in the same order on any number of threads.
 AT_ONCE = 64
 #: Layers that gradients pass.
 PASSING = "a family that fine-tuning can move on maps: patches, or layers of templates"
-
-
-class Runner(Protocol):
-    """What computes layers one after the other."""
-
-    def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:
-        """Return what the layers make of images (n, *out_shape), float32."""
-
-    def with_places(self, raster: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs, and where the maxima of a last layer of templates are, int32."""
-
-    def renew(self, layers: Sequence[Fitted]) -> None:
-        """Take on other weights of the same layers."""
-
-
-class LayerList(Protocol):
-    """What emitters read of a network."""
-
-    layers_: list[Any]
-    places_: np.ndarray
-    image_shape_: tuple[int, ...]
-    n_features_: int
-
-    @property
-    def in_whole_numbers(self) -> bool:
-        """Whether all layers compute with integers."""
-
-    def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return features (n_images, n), float32."""
 
 
 class LayerCode(NamedTuple):
@@ -200,10 +169,11 @@ class Fitted(Kind, ABC):
         """The kernels that compute the layer one after the other, and what they read."""
         return [(self._module("kernels").forward, self.code)]  # type: ignore[attr-defined]
 
-    def moving(self, runner: Callable[[Sequence[Fitted]], Runner]) -> Moving:
+    def moving(self) -> Moving:
         """Return the layer as a function of parameters that gradients move."""
-        made: type[Moving] = self._module("moving").moving if self.moves else Moving
-        return made(self, runner)
+        from visionshare.generators.layers.moving import Moving
+
+        return self._module("moving").moving(self) if self.moves else Moving(self)
 
     def in_integers(self) -> Fitted:
         """Return the layer of integers that takes the place of one without parameters."""
@@ -225,51 +195,6 @@ class Fitted(Kind, ABC):
 def pixel_unit(images: np.ndarray) -> np.float32:
     """Return what the values of images are multiplied with: bytes are read as 0 to 1."""
     return np.float32(1 / 255 if images.dtype == np.uint8 else 1)
-
-
-class Moving:
-    """A layer that stays as it is; layers that move derive from this class."""
-
-    def __init__(self, layer: Fitted, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
-        #: float32, in units in which all can move at one rate; moved in place.
-        self.parameters: list[np.ndarray] = []
-        #: Positions of the parameters that are templates, one per row of the first axis.
-        self.templates: tuple[int, ...] = ()
-        self._fitted = layer
-        self._forward = runner([layer])
-
-    def layer(self) -> Fitted:
-        """Return the layer with the current parameters."""
-        return self._fitted
-
-    def moved(self) -> None:
-        """Take on the current parameters."""
-
-    def forward(self, inputs: np.ndarray, n_jobs: int) -> tuple[np.ndarray, Any]:
-        """Return the outputs (n, *out_shape), float32, and what :meth:`backward` needs."""
-        values = self._forward.outputs(inputs, n_jobs)
-        keeps = self._fitted.keeps_bytes and inputs.dtype == np.uint8
-        return values.astype(np.uint8) if keeps else values, None
-
-    def backward(
-        self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
-    ) -> Gradients:
-        """Return the gradients of Σ G · outputs; those in the inputs where ``below``."""
-        if below:
-            accepted = "layers of templates, units, or families that know gradients in images"
-            raise InputError("layers", f"{self._fitted.kind} after layers that move", accepted)
-        return [], None
-
-    def quantize(
-        self, bits: Bits, inputs: np.ndarray, exponents: np.ndarray, n_jobs: int
-    ) -> np.ndarray:
-        """Round parameters and outputs from now on; return the exponents of output channels."""
-        # Inputs are whole multiples of 2^exponents that say how large values become.
-        raise InputError("layers", self._fitted.kind, "layers of templates and units")
-
-    def integers(self) -> Fitted:
-        """Return the layer of integers that the rounded parameters are."""
-        raise InputError("layers", self._fitted.kind, "layers of templates and units")
 
 
 class Layer(Kind, Parameters, ABC):

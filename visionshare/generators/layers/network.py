@@ -180,7 +180,6 @@ class Network(FeatureFamily):
         return self.layers_[-1].groups(self.places_)
 
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
-        """Return features (n_images, n), float32."""
         raster = check_images(images, self.image_shape_)
         if features is not None:
             ids = check_features(features, self.n_features_)
@@ -192,12 +191,10 @@ class Network(FeatureFamily):
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
         return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return sums of all features times weights: scores without intercepts, (n_images, k)."""
         raster = check_images(images, self.image_shape_)
         scorer: Forward = self._kept("_scores", weights, Forward)
         return scorer.values(raster, n_jobs)
@@ -324,7 +321,6 @@ class Network(FeatureFamily):
         return whole
 
     def macs(self, features: Ids = None) -> int:
-        """Return the multiply-accumulates per image of these features together."""
         ids = check_features(features, self.n_features_)
         if len(ids) == 0:
             return 0
@@ -364,7 +360,6 @@ class Network(FeatureFamily):
         return self.layers_[-1].describe(int(self.places_[number]))
 
     def take(self, features: np.ndarray) -> Network:
-        """Return the network restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
         if len(ids) == 0:
             return Network.of(self.layers_, self.places_[ids], self.image_shape_)
@@ -397,7 +392,6 @@ class Network(FeatureFamily):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Network:
-        """Return the network that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"places": 1})
         image_shape = check_image_shape(state.get("image_shape"))
         states = state.get("layers")

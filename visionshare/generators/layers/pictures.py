@@ -246,7 +246,6 @@ class _OfUnits(Pictures):
         features = Forward(layers[:-1]).outputs(raster, 1).reshape(len(raster), -1)
         self._deviations = features.std(axis=0, dtype=np.float64)
         self._values = self._units.outputs(features)[:, places]
-        self._in_use = np.flatnonzero((self._units.directions != 0).any(axis=0))
 
     def panels(self, numbers: Sequence[int]) -> list[Panel]:
         inputs = range(1, self._units.directions.shape[1] + 1)

@@ -33,7 +33,7 @@ class TunableNetwork:
         self._places = network.places_
         self._image_shape = tuple(network.image_shape_)
         self._out_shape = network.layers_[-1].out_shape
-        self._layers = [layer.moving(Forward) for layer in network.layers_]
+        self._layers = [layer.moving() for layer in network.layers_]
         self.parameters = [p for layer in self._layers for p in layer.parameters]
         self.templates = self._positions_of_templates()
         # Features that are the same output share its gradient.

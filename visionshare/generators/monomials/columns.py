@@ -194,7 +194,6 @@ class ProductColumns(Columns):
         return self._factors[j]
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features together."""
         if self.base.macs(np.empty(0, np.int64)) is None:
             return None
         return Monomials.of(self.base_family, self.monomials(ids)).macs()

@@ -153,7 +153,6 @@ class PatchTemplates(FeatureFamily):
         return axis_masks(positions, self.grid, self.widths, self.cut)
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("patch_size", self.patch_size)
         check_whole("n_templates", self.n_templates)
         check_whole("grid", self.grid)
@@ -191,7 +190,6 @@ class PatchTemplates(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
         return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     def transform_columns(
@@ -261,7 +259,6 @@ class PatchTemplates(FeatureFamily):
         return [LayerSummary(self.name, (self.n_features_,), n, held, self.macs())]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         # A mask of a chosen template adds its own cost, and the positions that no chosen mask of
         # the template reaches.
         taps = int(np.prod(self.templates_.shape[1:]))
@@ -291,7 +288,6 @@ class PatchTemplates(FeatureFamily):
         }
 
     def take(self, features: np.ndarray) -> PatchTemplates:
-        """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
         chosen = PatchTemplates(**self.get_params())
         used, template = np.unique(self.layout_[ids, 0], return_inverse=True)
@@ -327,7 +323,6 @@ class PatchTemplates(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> PatchTemplates:
-        """Return the family that :meth:`to_state` described."""
         dimensions = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
         family = unfitted(cls, state, arrays, dimensions)
         if family.patch_size > 1024 or family.padding > 1024:

@@ -186,7 +186,6 @@ class SourceClassifiers(FeatureFamily):
         return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         # Another score of a source that is used already adds nothing.
         costs = self._costs()
         costs[self.layout_[chosen, 0]] = 0

@@ -128,18 +128,15 @@ class StumpColumns(Columns):
 
     @property
     def variance(self) -> np.ndarray:
-        """Variances (d,) of the scaled columns, float64."""
         varies = self.scale
         if self.centered:
             return np.asarray(np.sign(varies))
         return np.asarray(varies * self.share * (1 - self.share))
 
     def flat(self) -> np.ndarray:
-        """Return which columns are constant, (d,) bool."""
         return np.asarray((self.share <= 0) | (1 - self.share <= self.noise))
 
     def scaling_of(self, ids: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets and scales (n,), float64, of columns; of all when omitted."""
         from visionshare.generators.stumps.kernels import share_scales
 
         share = self.share if ids is None else self.share[ids]
@@ -150,7 +147,6 @@ class StumpColumns(Columns):
         return offset, scale
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
-        """Choose offset and scale of every column, see :meth:`Columns.fit_scaling`."""
         from visionshare.generators.stumps.kernels import weight_shares
 
         self._omega, self._total = example_weights(kind, omega, self.shape[0])

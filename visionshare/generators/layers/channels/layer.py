@@ -132,7 +132,6 @@ class ChannelLayer(Fitted):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> ChannelLayer:
-        """Return the layer that :meth:`to_state` described."""
         names = Channels().get_params()
         if not set(names) <= set(state):
             raise InputError("layers", sorted(state), f"values for {sorted(names)}")
@@ -193,7 +192,6 @@ class Channels(Layer):
     epsilon: float = 0.01
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         known = " or ".join(map(repr, _KNOWN))
         listed = isinstance(self.channels, (list, tuple)) and len(self.channels) > 0
         if not listed or not all(isinstance(name, str) for name in self.channels):

@@ -34,7 +34,6 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
 
     @property
     def depth(self) -> int:
-        """Number of channels that a template sees."""
         return 1
 
     @property

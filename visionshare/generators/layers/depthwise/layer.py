@@ -29,7 +29,6 @@ class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
 
     @cached_property
     def code(self) -> LayerCode:
-        """The layer as compiled functions read it."""
         rows = len(self.row_cells)
         columns = len(self.col_cells)
         n, q = self.templates.shape[:2]
@@ -63,7 +62,6 @@ class DepthwiseLayer(OneChannelTemplates, TemplateLayer):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> DepthwiseLayer:
-        """Return the layer that :meth:`to_state` described."""
         plain = TemplateLayer.from_state(state, arrays, (*in_shape[:2], 1))
         sources = int_vector(state, "sources")
         check_sources(sources, len(plain.templates), in_shape[2])
@@ -123,7 +121,6 @@ class Depthwise(Templates):
         return self.multiplier
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("multiplier", self.multiplier, most=1024)
         super().check_parameters()
 

@@ -37,7 +37,6 @@ class MovingDepthwise(MovingTemplates):
         return WholeNumbers.of(self._plain_templates, of_sources, bits.templates)
 
     def integers(self) -> IntegerDepthwise:
-        """Return the layer of integers that the rounded parameters are."""
         return IntegerDepthwise(**self._whole_values(), sources=self._fitted.sources)
 
 

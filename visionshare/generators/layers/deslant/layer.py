@@ -28,7 +28,6 @@ class Sheared(Fitted):
         return self.in_shape
 
     def macs(self, outputs: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates per image."""
         return MACS_PER_VALUE * int(np.prod(self.in_shape))
 
     @property

@@ -40,7 +40,6 @@ class _OfFamily(Kind):
         return True
 
     def check_passes_gradients(self) -> None:
-        """Raise an InputError unless gradients reach the layers before this one."""
         if not self.family.tunable_on_maps:
             raise InputError("family", self.family.name, PASSING)
 
@@ -65,11 +64,9 @@ class FeatureLayer(_OfFamily, Fitted):
 
     @property
     def n_parameters(self) -> int:
-        """Number of learned numbers."""
         return self.family.n_parameters
 
     def macs(self, outputs: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates per image of features."""
         return int(self.family.macs(outputs))
 
     def images(self, values: np.ndarray, are_bytes: bool) -> np.ndarray:
@@ -107,7 +104,6 @@ class FeatureLayer(_OfFamily, Fitted):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> FeatureLayer:
-        """Return the layer that :meth:`to_state` described."""
         inner = state.get("family")
         if not isinstance(inner, Mapping) or inner.get("family") == "network":
             raise InputError("family", "another description", "one of a family of features")
@@ -152,7 +148,6 @@ class Features(_OfFamily, Layer):
         self.family = family
 
     def check_parameters(self) -> None:
-        """Check the family and all its parameters without images."""
         if not isinstance(self.family, FeatureFamily):
             raise InputError("family", self.family, "a family such as PatchTemplates()")
         self.family.check_parameters()

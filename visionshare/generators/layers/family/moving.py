@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from visionshare.generators.layers.family.layer import FeatureLayer
-from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner
+from visionshare.generators.layers.moving import Gradients, Moving
 
 
 class MovingFamily(Moving):
@@ -16,18 +15,16 @@ class MovingFamily(Moving):
 
     _fitted: FeatureLayer
 
-    def __init__(self, layer: FeatureLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
-        super().__init__(layer, runner)
+    def __init__(self, layer: FeatureLayer) -> None:
+        super().__init__(layer)
         self._features: Any = layer.family.tunable()
         self.parameters = self._features.parameters
         self.templates = self._features.templates
 
     def layer(self) -> FeatureLayer:
-        """Return the layer with the current parameters."""
         return FeatureLayer(self._fitted.in_shape, self._features.family())
 
     def moved(self) -> None:
-        """Take on the current parameters."""
         self._features.moved()
 
     def _images(self, inputs: np.ndarray) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import IntegerLayer, WeightedIntegerLayer
 
 if TYPE_CHECKING:
-    from visionshare.generators.layers.layer import LayerList
+    from visionshare.generators.layers.network import Network
 
 
 class Image(NamedTuple):
@@ -83,16 +83,13 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Me
 
 
 def parts(
-    family: LayerList,
+    family: Network,
 ) -> tuple[list[WeightedIntegerLayer], IntegerLayer | None, list[Image]]:
     """Return the layers of templates, what comes before, and the images between them."""
-    weighted = [layer for layer in family.layers_ if layer.weighted]
-    deslant = next((layer for layer in family.layers_ if not layer.weighted), None)
-    if (
-        not weighted
-        or [*weighted] != family.layers_[-len(weighted) :]
-        or len(family.layers_) > (len(weighted) + 1)
-    ):
+    layers: list[Any] = family.layers_
+    weighted = [layer for layer in layers if layer.weighted]
+    deslant = next((layer for layer in layers if not layer.weighted), None)
+    if not weighted or weighted != layers[-len(weighted) :] or len(layers) > (len(weighted) + 1):
         raise InputError("family", "layers", "deslanting, then layers of templates")
     images = []
     for layer in weighted:
@@ -101,7 +98,7 @@ def parts(
     if deslant is not None and images[0].planar:
         accepted = "templates of all channels after deslanting in color"
         raise InputError("family", "depthwise templates", accepted)
-    images.append(Image(family.layers_[-1].out_shape, (0, 0)))
+    images.append(Image(layers[-1].out_shape, (0, 0)))
     return weighted, deslant, images
 
 

@@ -39,5 +39,4 @@ class IntegerMeans(IntegerDepthwise):
 
     @property
     def steps(self) -> list[tuple[Any, LayerCode]]:
-        """The kernel that computes the layer, and what it reads."""
         return self._whole_steps

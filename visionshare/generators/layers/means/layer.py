@@ -58,7 +58,6 @@ class MeanLayer(Fitted):
         return Selection(replace(self, sources=sources), places.reshape(-1), sources)
 
     def take_channels(self, channels: np.ndarray) -> MeanLayer:
-        """Return the layer for inputs that have only these channels, ascending."""
         in_shape = (*self.in_shape[:2], len(channels))
         return MeanLayer(in_shape, np.searchsorted(channels, self.sources))
 
@@ -74,7 +73,6 @@ class MeanLayer(Fitted):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> MeanLayer:
-        """Return the layer that :meth:`to_state` described."""
         sources = int_vector(state, "sources")
         check_sources(sources, len(sources), in_shape[2])
         if (np.diff(sources) <= 0).any():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner
 from visionshare.generators.layers.means.integers import WEIGHT_BITS, IntegerMeans
+from visionshare.generators.layers.moving import Gradients, Moving
 
 if TYPE_CHECKING:
     from visionshare.generators.layers.means.layer import MeanLayer
@@ -23,8 +22,8 @@ class MovingMeans(Moving):
 
     _fitted: MeanLayer
 
-    def __init__(self, layer: MeanLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
-        super().__init__(layer, runner)
+    def __init__(self, layer: MeanLayer) -> None:
+        super().__init__(layer)
         n = len(layer.sources)
         self._plain = np.full((n, 1, 1, 1), 1 / layer.n_positions, np.float32)
         self._numbers: WholeNumbers | None = None
@@ -70,7 +69,6 @@ class MovingMeans(Moving):
         return self._numbers.values.exponents
 
     def integers(self) -> IntegerMeans:
-        """Return the layer of integers that the rounded weights are."""
         assert self._numbers is not None
         rows, columns, _ = self._fitted.in_shape
         return IntegerMeans(

@@ -45,12 +45,10 @@ class IntegerResidual(IntegerTemplates):
 
     @property
     def most_added(self) -> int:
-        """The largest number that is added to a sum."""
         return 255 << int(self.lifts.max())
 
     @property
     def steps(self) -> list[tuple[Any, LayerCode]]:
-        """The kernel that computes the layer, and what it reads."""
         return self._whole_steps
 
     @property

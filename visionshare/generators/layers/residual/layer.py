@@ -38,7 +38,6 @@ class ResidualLayer(TemplateLayer):
         return super().macs(outputs) + n
 
     def output_macs(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the multiply-accumulates per image of each output alone, int64."""
         return super().output_macs(outputs) + 1
 
     @cached_property
@@ -53,7 +52,6 @@ class ResidualLayer(TemplateLayer):
 
     @cached_property
     def code(self) -> LayerCode:
-        """The layer as compiled functions read it."""
         plain = super().code
         ints = np.concatenate([[len(self.middles)], self.middles, plain.ints])
         return plain._replace(ints=ints)
@@ -66,7 +64,6 @@ class ResidualLayer(TemplateLayer):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> ResidualLayer:
-        """Return the layer that :meth:`to_state` described."""
         plain = TemplateLayer.from_state(state, arrays, in_shape)
         sources = int_vector(state, "sources")
         check_sources(sources, len(plain.templates), in_shape[2])
@@ -133,7 +130,6 @@ class Residual(Layer):
         self.n_patches = n_patches
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("size", self.size, most=63)
         if self.size % 2 == 0:
             raise InputError("size", self.size, "an odd number")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.layer import Gradients
+from visionshare.generators.layers.moving import Gradients
 from visionshare.generators.layers.residual.integers import LARGEST_LIFT, IntegerResidual
 from visionshare.generators.layers.templates.moving import MovingTemplates
 
@@ -31,7 +31,6 @@ class MovingResidual(MovingTemplates):
     def backward(
         self, inputs: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int, below: bool
     ) -> Gradients:
-        """Return the gradients in templates and biases, and in the inputs."""
         places, inside = seen
         slopes = np.asarray(G if inside is None else G * inside, np.float32)
         own, of_inputs = super().backward(inputs, places, slopes, n_jobs, below)
@@ -50,7 +49,6 @@ class MovingResidual(MovingTemplates):
         return numbers.with_sums(sums, every)
 
     def integers(self) -> IntegerResidual:
-        """Return the layer of integers that the rounded parameters are."""
         sources = self._fitted.sources
         return IntegerResidual(**self._whole_values(), sources=sources, lifts=self._lifts)
 

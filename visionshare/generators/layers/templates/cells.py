@@ -29,7 +29,6 @@ class CellTemplates(Fitted):
 
     @property
     def n_templates(self) -> int:
-        """Number of templates."""
         return len(self._taps)
 
     @property
@@ -82,7 +81,6 @@ class OneChannelTemplates(CellTemplates):
         return Selection(smaller, places, np.unique(smaller.sources))  # type: ignore[attr-defined]
 
     def take_channels(self, channels: np.ndarray) -> Any:
-        """Return the layer for inputs that have only these channels, ascending."""
         in_shape = (*self.in_shape[:2], len(channels))
         sources = np.searchsorted(channels, self.sources)
         return replace(self, in_shape=in_shape, sources=sources)  # type: ignore[type-var]

@@ -63,12 +63,10 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
 
     @property
     def margins(self) -> tuple[int, int]:
-        """Zero rows above and below the input, and zero columns at its sides."""
         return self.pads
 
     @property
     def cell_edges(self) -> np.ndarray:
-        """The first position of each cell and the one after the last, rows then columns."""
         edges = []
         for cells in (self.row_cells, self.col_cells):
             for cell in range(int(cells.max()) + 1):
@@ -106,7 +104,6 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
 
     @property
     def steps(self) -> list[tuple[Any, LayerCode]]:
-        """The kernels that compute the layer one after the other, and what they read."""
         if self._exact_in_floats:
             return [*self._in_floats.steps, self._rounding()]
         return self._whole_steps
@@ -152,7 +149,6 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> IntegerTemplates:
-        """Return the layer that :meth:`to_state` described."""
         return cls(in_shape, **cls._values(state, arrays))
 
     @classmethod

@@ -68,7 +68,6 @@ class TemplateLayer(CellTemplates):
         return np.asarray(taps * self.cell_areas[outputs // len(self.templates)])
 
     def ordered_outputs(self) -> np.ndarray:
-        """Return all numbers of the flattened output, those of a template one after the other."""
         return super().ordered_outputs().reshape(-1, len(self.templates)).T.ravel()
 
     def blocks(self, outputs: np.ndarray) -> np.ndarray:
@@ -154,7 +153,6 @@ class TemplateLayer(CellTemplates):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> TemplateLayer:
-        """Return the layer that :meth:`to_state` described."""
         templates = float_array(arrays, "templates", 4)
         n, q = templates.shape[:2]
         if n < 1 or templates.shape != (n, q, q, in_shape[2]):
@@ -219,7 +217,6 @@ class Templates(Layer):
     stride: int = 1
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("n_templates", self.n_templates, most=2**20)
         check_whole("size", self.size, most=64)
         check_whole("pool", self.pool, most=64)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.layer import (
-    AT_ONCE,
-    Fitted,
-    Gradients,
-    Moving,
-    Runner,
-    pixel_unit,
-)
+from visionshare.generators.layers.layer import AT_ONCE, pixel_unit
+from visionshare.generators.layers.moving import Gradients, Moving
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
@@ -37,8 +30,8 @@ class MovingTemplates(Moving):
 
     _fitted: TemplateLayer
 
-    def __init__(self, layer: TemplateLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
-        super().__init__(layer, runner)
+    def __init__(self, layer: TemplateLayer) -> None:
+        super().__init__(layer)
         size = np.sqrt(np.mean(np.square(layer.templates), axis=(1, 2, 3), keepdims=True))
         self._size = np.where(size > 0, size, 1).astype(np.float32)
         self.parameters = [layer.templates / self._size, layer.biases.copy()]
@@ -54,7 +47,6 @@ class MovingTemplates(Moving):
         return np.asarray(self.parameters[0] * self._size)
 
     def moved(self) -> None:
-        """Take on the current parameters."""
         templates = self._plain_templates
         biases = self.parameters[1].copy()
         if self._numbers is not None:
@@ -144,7 +136,6 @@ class MovingTemplates(Moving):
         return WholeNumbers.of(self._plain_templates, exponents, bits.templates)
 
     def integers(self) -> IntegerTemplates:
-        """Return the layer of integers that the rounded parameters are."""
         return IntegerTemplates(**self._whole_values())
 
     def _whole_values(self) -> dict[str, Any]:

@@ -66,7 +66,6 @@ class IntegerUnits(WeightedIntegerLayer):
 
     @property
     def steps(self) -> list[tuple[Any, LayerCode]]:
-        """The kernels that compute the layer one after the other, and what they read."""
         if not self._exact_in_floats:
             return super().steps
         directions = self.weights.astype(np.float32)
@@ -82,7 +81,6 @@ class IntegerUnits(WeightedIntegerLayer):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> IntegerUnits:
-        """Return the layer that :meth:`to_state` described."""
         square = state.get("square")
         if not isinstance(square, bool):
             raise InputError("square", square, "true or false")

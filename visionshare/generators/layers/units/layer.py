@@ -109,7 +109,6 @@ class UnitLayer(Fitted):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
     ) -> UnitLayer:
-        """Return the layer that :meth:`to_state` described."""
         activation = state.get("activation")
         check_choice("activation", activation, ACTIVATIONS)
         directions = float_array(arrays, "directions", 2)
@@ -154,7 +153,6 @@ class Units(Layer):
         self.activation = activation
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("n_units", self.n_units)
         check_choice("activation", self.activation, ("relu", "square"))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visionshare.generators.layers.integers.numbers import Bits, WholeNumbers
-from visionshare.generators.layers.layer import Fitted, Gradients, Moving, Runner, pixel_unit
+from visionshare.generators.layers.layer import pixel_unit
+from visionshare.generators.layers.moving import Gradients, Moving
 from visionshare.generators.layers.units.integers import IntegerUnits
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ class MovingUnits(Moving):
 
     _fitted: UnitLayer
 
-    def __init__(self, layer: UnitLayer, runner: Callable[[Sequence[Fitted]], Runner]) -> None:
-        super().__init__(layer, runner)
+    def __init__(self, layer: UnitLayer) -> None:
+        super().__init__(layer)
         p = max(1, layer.directions.shape[1])
         size = np.sqrt(np.mean(np.square(layer.directions), axis=0) * p / 2)
         self._size = np.where(size > 0, size, 1).astype(np.float32)
@@ -30,7 +30,6 @@ class MovingUnits(Moving):
         self._numbers: WholeNumbers | None = None
 
     def layer(self) -> UnitLayer:
-        """Return the layer with the current parameters."""
         directions = self._directions
         offsets = self.parameters[1].copy()
         return replace(self._fitted, directions=directions, offsets=offsets)
@@ -98,7 +97,6 @@ class MovingUnits(Moving):
         return self._numbers.values.exponents
 
     def integers(self) -> IntegerUnits:
-        """Return the layer of integers that the rounded parameters are."""
         assert self._numbers is not None
         numbers = self._numbers
         return IntegerUnits(

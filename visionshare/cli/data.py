@@ -154,7 +154,6 @@ def check(
     from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
     from visionshare.datasets.readers.groups import picture_groups
     from visionshare.datasets.readers.registry import find_pictures
-    from visionshare.machine.resources import resolve_jobs
 
     path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
     # The notes say what is left out.
@@ -164,7 +163,7 @@ def check(
         together = None
         if groups is not None:
             together = picture_groups(pictures, found, groups, "--groups")
-        made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
+        made = check_pictures(found, image_size(size), color, jobs)
     write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
         say(json.dumps(_values(made, path), indent=2))
@@ -174,7 +173,7 @@ def check(
         from visionshare.cli.labeling import check_labels
 
         name = Path(pictures).resolve().stem
-        told = check_labels(found, made.preparation, name, resolve_jobs(jobs, "--jobs"), together)
+        told = check_labels(found, made.preparation, name, jobs, together)
         # Standard output is JSON alone where it is asked for.
         say("\n".join(told), err=as_json)
     if made.broken or made.leaked or made.ambiguous:

@@ -68,7 +68,7 @@ def evaluate(
             metavar="FILE|URL", help="Table of misclassified images to write (.csv file or URL)."
         ),
     ] = None,
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
     *,
@@ -88,7 +88,6 @@ def evaluate(
     from visionshare.batch.scoring import score_images
     from visionshare.classifier import EarlyExit
     from visionshare.datasets import Preprocessing
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.stages.evaluation import answer_figures
     from visionshare.recipes.stages.evaluation import evaluate as evaluated
     from visionshare.reports import Results, write_report
@@ -98,7 +97,6 @@ def evaluate(
         if out is not None:
             _check_output(option, out, suffix)
             check_not_inputs(option, [Path(out)], [classifier, dataset])
-    threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())

@@ -127,7 +127,7 @@ def extract(
         str, typer.Option(metavar="TYPE", help="Type of the features: float32 or float16.")
     ] = "float32",
     memory: Memory = "1GiB",
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     skip_broken: SkipBroken = False,
     *,
     pool: PoolOptions,
@@ -150,10 +150,8 @@ def extract(
     from visionshare.batch.regions import files_of
     from visionshare.files.uploads import Destination
     from visionshare.machine.memory import memory_limit
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.store import open_store
 
-    threads = resolve_jobs(jobs, "--jobs")
     is_table = _is_table(out)
     store = f"{out}.store" if is_table else out
     folder = Destination.of(store, replaces=False).folder

@@ -34,7 +34,7 @@ def find(
         int | None, typer.Option(help="Shorter side of the smallest object, in pixels.")
     ] = None,
     least: Annotated[float, typer.Option(help="Minimum score of a box, 0 to 1.")] = 0.1,
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     as_json: Json = False,
 ) -> None:
     """Find objects in pictures: boxes and classes.
@@ -48,12 +48,10 @@ def find(
     """
     from visionshare import load
     from visionshare.datasets.folders import read_image
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.reading.finding import find as find_things
 
     paths = list(image_paths(images))
     overlays = _overlays(overlay, paths, classifier)
-    threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
     n_broken = 0
     for path, drawn in zip(paths, overlays, strict=True):

@@ -367,7 +367,7 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     return lines
 
 
-def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
+def bench(classifier: Classifier, threads: Jobs = 1, as_json: Json = False) -> None:
     """Time a classifier on random images, one by one and in batches.
 
     Example: visionshare bench out/digits/classifier.safetensors
@@ -377,10 +377,8 @@ def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None
     import numpy as np
 
     from visionshare import load
-    from visionshare.machine.resources import resolve_jobs
 
     model = load(classifier)
-    threads = resolve_jobs(jobs, "--jobs")
     n = min(_MOST_IMAGES, max(1, _MOST_BYTES // math.prod(model.image_shape)))
     images = np.random.default_rng(0).integers(0, 256, (n, *model.image_shape), dtype=np.uint8)
 

@@ -44,6 +44,12 @@ def _existing_picture(path: Path) -> Path:
     return path
 
 
+def _number_of_threads(context: typer.Context, jobs: int) -> int:
+    from visionshare.machine.resources import resolve_jobs
+
+    return jobs if context.resilient_parsing else resolve_jobs(jobs, "--jobs")
+
+
 Classifier = Annotated[
     Path,
     typer.Argument(
@@ -71,7 +77,12 @@ ImageSize = Annotated[
 ]
 Jobs = Annotated[
     int,
-    typer.Option("--jobs", "-j", help="Number of threads or processes. -1 means one per core."),
+    typer.Option(
+        "--jobs",
+        "-j",
+        help="Number of threads or processes. -1 means one per core.",
+        callback=_number_of_threads,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Memory = Annotated[

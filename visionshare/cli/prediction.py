@@ -52,7 +52,7 @@ _ALL_SKIPPED = 2
 def predict(
     classifier: Classifier,
     images: PicturesAndTars,
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     out: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +95,6 @@ def predict(
     from visionshare.datasets import Preprocessing
     from visionshare.files.fingerprints import file_digest
     from visionshare.files.storage import check_takes_results, is_url
-    from visionshare.machine.resources import resolve_jobs
 
     form = "jsonl" if as_json else "text"
     if out is not None:
@@ -107,7 +106,6 @@ def predict(
         else:
             check_file("--out", Path(out), *_BEGINS[suffix])
         form = suffix[1:]
-    threads = resolve_jobs(jobs, "--jobs")
     paths = image_paths(images, tars=True)
     model = _of_pictures(classifier)
     if skip_preprocessing:

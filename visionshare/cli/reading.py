@@ -67,7 +67,7 @@ def read(
     context: Annotated[
         bool, typer.Option(help="Use the line and word to tell 0 from O and 1 from I.")
     ] = True,
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
 ) -> None:
     """Read fields and pages of print, as text or into files.
 
@@ -83,12 +83,10 @@ def read(
     per line of text. In the output folder, only files of an earlier run are overwritten.
     """
     from visionshare import load
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.reading.page_reader import PageReader
     from visionshare.reading.pages import gray_pages, n_pages_of
     from visionshare.reading.writers import FORMATS
 
-    threads = resolve_jobs(jobs, "--jobs")
     if form not in FORMATS:
         raise InputError("--format", form, choices(form, FORMATS))
     reader = PageReader(load(classifier), characters, pattern, deskew, context, threads)

@@ -37,7 +37,7 @@ def segment(
         int, typer.Option(help="Side of the majority filter's square, an odd number.")
     ] = 1,
     memory: Memory = "256MiB",
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     as_json: Json = False,
 ) -> None:
     """Segment an image: each pixel gets the class of the window around it.
@@ -52,10 +52,8 @@ def segment(
     from visionshare import load
     from visionshare.class_labels import class_names
     from visionshare.datasets.folders import read_image
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.reading import segmentation
 
-    threads = resolve_jobs(jobs, "--jobs")
     segmentation.check_side(smooth)
     check_file("--out", out, suffix=".png", inputs=[classifier, image])
     if overlay is not None:

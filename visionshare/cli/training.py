@@ -217,7 +217,7 @@ def train(
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
-    jobs: Jobs = -1,
+    n_jobs: Jobs = -1,
     *,
     search: SearchOptions,
     pictures: OwnPictureOptions,
@@ -244,7 +244,6 @@ def train(
     Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
     from visionshare.files.uploads import Destination, local_place
-    from visionshare.machine.resources import resolve_jobs
 
     begun = time.perf_counter()
     # 1) Check the name and the options, before the imports that take seconds.
@@ -255,7 +254,6 @@ def train(
         raise DataError(nothing_named(pipeline, kind, known, LISTED_PIPELINES))
     if out is not None:
         Destination.of(out)
-    n_jobs = resolve_jobs(jobs, "--jobs")
     changes = settings_of_recipe.changes()
     # Limits that are not accepted end the command here.
     _ = search.limits, search.seconds

@@ -101,7 +101,7 @@ def transfer(
     split: Split = "train",
     data: DataFolder = None,
     options: LearnerOptions,
-    jobs: Jobs = -1,
+    threads: Jobs = -1,
     as_json: Json = False,
 ) -> None:
     """Learn new classes from a few images and existing classifiers.
@@ -114,12 +114,10 @@ def transfer(
 
     Images are resized to the sources' size. Images not drawn for training are used for validation.
     """
-    from visionshare.machine.resources import resolve_jobs
     from visionshare.recipes.source_classifiers import read_sources, source_files
     from visionshare.recipes.transfer import Task, image_shape
     from visionshare.recipes.transfer import transfer as run
 
-    threads = resolve_jobs(jobs, "--jobs")
     learner = options.learner(threads)
     task = Task(features, positive_class, positives, negatives, options.seed)
     task.check()

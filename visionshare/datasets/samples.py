@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import cv2
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 from visionshare.datasets.catalog_sets import bundled_textures, load_digits
 from visionshare.datasets.checks import check_choice, check_number
@@ -73,8 +75,6 @@ _DRAWN: dict[str, tuple[tuple[np.ndarray, tuple[int, int, int]], ...]] = {
 
 def sign_picture(name: str, rng: np.random.Generator) -> np.ndarray:
     """Return a noisy picture of a sign, a little turned, on any ground, in any light."""
-    import cv2
-
     check_choice("name", name, _DRAWN)
     ground = cv2.resize(rng.uniform(30, 225, (9, 9, 3)), (_FINE, _FINE))
     angle = rng.uniform(-0.25, 0.25)
@@ -103,8 +103,6 @@ def _digits(rng: np.random.Generator) -> Pictures:
 
 def _scans(rng: np.random.Generator) -> Pictures:
     """Dark digits on light paper, as a camera sees them; none of them trains anything."""
-    import cv2
-
     digits = load_digits("test")
     for label, name in enumerate(digits.classes):
         image = digits.images[digits.labels == label][0]
@@ -131,16 +129,12 @@ def _textures(rng: np.random.Generator) -> Pictures:
 
 
 def _font(size: int) -> Any:
-    from PIL import ImageFont
-
     path = next(path for path in matplotlib_fonts() if path.name == "DejaVuSans.ttf")
     return ImageFont.truetype(str(path), size)
 
 
 def _page(rng: np.random.Generator) -> Pictures:
     """Lines of capitals and digits, as a scan of 200 dpi, and two fields."""
-    from PIL import Image, ImageDraw
-
     font = _font(40)
     for name, lines in {"page": _LINES, "serial": ("AB-1204",), "amount": ("1,305.80 €",)}.items():
         width = 1000 if name == "page" else 360
@@ -152,9 +146,6 @@ def _page(rng: np.random.Generator) -> Pictures:
 
 def meter_frame(value: float) -> np.ndarray:
     """Return the frame of a meter of three wheels and two pointers, (260, 320, 3) bytes."""
-    import cv2
-    from PIL import Image, ImageDraw
-
     frame = np.full((260, 320, 3), 205, np.uint8)
     face, pitch, red = _font(46), 46, (200, 60, 60)
     # The last wheel rolls; those before stand until it carries.
@@ -194,8 +185,6 @@ SAMPLES: dict[str, tuple[Callable[[np.random.Generator], Pictures], str]] = {
 
 def write_samples(folder: str | os.PathLike[str], random_state: int = 0) -> dict[str, str]:
     """Write sample pictures into a new folder; it appears whole or not at all."""
-    from PIL import Image
-
     check_number("random_state", random_state, 0, whole=True)
     with new_folder(folder) as partial:
         for number, (pictures, _) in enumerate(SAMPLES.values()):

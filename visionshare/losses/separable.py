@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from scipy.special import expit, wrightomega
 
 from visionshare.errors import InputError
 from visionshare.registry import Registry
@@ -139,8 +140,6 @@ class Logistic:
         return np.logaddexp(0, z - 1)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        from scipy.special import expit
-
         return expit(z - 1)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
@@ -176,8 +175,6 @@ class Exponential:
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return z − ω(ln step + z − 1), with the Wright omega function."""
-        from scipy.special import wrightomega
-
         z = np.asarray(z, np.float64)
         with np.errstate(divide="ignore"):
             return z - wrightomega(np.log(step) + z - 1).real
@@ -206,21 +203,15 @@ class Insensitive:
             raise InputError("eps", self.eps, "a finite number of at least 0")
 
     def importance(self, z: np.ndarray) -> np.ndarray:
-        from scipy.special import expit
-
         return expit(z - self.eps) + expit(-z - self.eps)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.logaddexp(0, z - self.eps) + np.logaddexp(0, -z - self.eps)
 
     def derivative(self, z: np.ndarray) -> np.ndarray:
-        from scipy.special import expit
-
         return expit(z - self.eps) - expit(-z - self.eps)
 
     def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        from scipy.special import expit
-
         p = expit(z - self.eps)
         q = expit(-z - self.eps)
         return p * (1 - p) + q * (1 - q)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
 from visionshare.datasets.ink import Ink
@@ -29,8 +30,6 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
     """Return the connected pieces of ink that are neither dust nor rules, frames or pictures."""
     # Pixels that touch at a corner are connected. Where nothing is 6 pixels high, nothing can be
     # read, and there are none.
-    import cv2
-
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.mask.astype(np.uint8))
     large = stats[1:, cv2.CC_STAT_AREA] >= _MIN_PIXELS
     numbers = 1 + np.flatnonzero(large)
@@ -56,8 +55,6 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
 
 def with_gaps_closed(ink: Ink) -> Ink:
     """Return the ink with the gaps between the segments of a display's digits closed."""
-    import cv2
-
     mask = ink.mask.astype(np.uint8)
     # Strokes are twice as thick as their middle is away from their edge.
     distance = cv2.distanceTransform(mask, cv2.DIST_L2, 3)

@@ -8,7 +8,9 @@ from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 
+import cv2
 import numpy as np
+from PIL import ImageFont
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
@@ -156,8 +158,6 @@ class MeterReader:
 
     def _aligned(self, frame: np.ndarray) -> np.ndarray:
         """Return a frame turned and moved so that its marks lie where the reference has them."""
-        import cv2
-
         turn = turn_of(self.meter)
         wanted = np.array([complex(x + w / 2, y + h / 2) for x, y, w, h in self.meter.marks])
         # Turned marks are found less exactly: a second round starts near the truth.
@@ -184,8 +184,6 @@ class MeterReader:
 
     def _wheels(self, picture: np.ndarray) -> list[tuple[float, float]]:
         """Return the position of each wheel, and how certain it is."""
-        import cv2
-
         gray = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
         windows = [_pieces_of(gray, region) for region in self.meter.digits]
         # Digits that are whole say how high a digit is.
@@ -282,22 +280,16 @@ def _checked_frame(meter: Meter, pixels: np.ndarray) -> np.ndarray:
 
 def turn_of(meter: Meter) -> np.ndarray:
     """Return the map (2, 3) from a frame to the turned frame that the regions describe."""
-    import cv2
-
     width, height = meter.size
     return np.asarray(cv2.getRotationMatrix2D((width / 2, height / 2), meter.rotation, 1.0))
 
 
 def _warped(frame: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    import cv2
-
     return np.asarray(cv2.warpAffine(frame, turn, (frame.shape[1], frame.shape[0])))
 
 
 def mark_images(meter: Meter, folder: Path) -> list[np.ndarray]:
     """Return the gray picture of each mark, from the turned reference."""
-    import cv2
-
     if not meter.marks:
         return []
     frame = _checked_frame(meter, _frame_of(folder / meter.reference))
@@ -315,8 +307,6 @@ def _found_mark(
     gray: np.ndarray, image: np.ndarray, mark: Region, search: int
 ) -> tuple[tuple[float, float], float]:
     """Return where a mark is on a picture, and how well it matches."""
-    import cv2
-
     left, top, width, height = mark
     x = max(0, left - search)
     y = max(0, top - search)
@@ -328,8 +318,6 @@ def _found_mark(
 
 def _pieces_of(gray: np.ndarray, region: Region) -> list[Piece]:
     """Return the pieces of ink in a window that may be digits, from above."""
-    import cv2
-
     left, top, width, height = region
     ink = find_ink(np.ascontiguousarray(gray[top : top + height, left : left + width]))
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.mask.astype(np.uint8))
@@ -356,8 +344,6 @@ def _pieces_of(gray: np.ndarray, region: Region) -> list[Piece]:
 
 def _cut_digits(piece: Piece, cut_above: bool, height: int) -> np.ndarray:
     """Return the probabilities (10,) of the digits, parts of which look like this piece."""
-    import cv2
-
     rows = min(piece.box.height, height)
     seen = np.pad(np.where(piece.mask, piece.darkness, 0)[:rows], ((2, 2), (8, 8)))
     matches = np.full(10, -1.0)
@@ -374,7 +360,6 @@ def _cut_digits(piece: Piece, cut_above: bool, height: int) -> np.ndarray:
 @lru_cache(maxsize=8)
 def _drawn_digits(height: int) -> list[list[np.ndarray]]:
     """Return the ten digits of a height in some fonts, light on black."""
-    import cv2
 
     def resized(glyph: np.ndarray) -> np.ndarray:
         width = max(2, round(glyph.shape[1] * height / glyph.shape[0]))
@@ -385,8 +370,6 @@ def _drawn_digits(height: int) -> list[list[np.ndarray]]:
 
 def drawn_digits() -> list[list[np.ndarray]]:
     """Return the ten digits of 64 points in some fonts, light on black."""
-    from PIL import ImageFont
-
     fonts = [path for path in matplotlib_fonts() if path.name in _FONTS]
     faces = [ImageFont.truetype(str(path), 64) for path in fonts]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numba import njit
 
@@ -27,8 +28,6 @@ _BETWEEN = 0.9
 
 def without_rules(ink: Ink) -> tuple[Ink, list[Box]]:
     """Return the ink without ruled lines, and where the upright ones were."""
-    import cv2
-
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.mask.astype(np.uint8))
     boxes = [Box(x, y, x + w, y + h) for x, y, w, h in stats[1:, :4].tolist()]
     height = typical_height(boxes)
@@ -88,8 +87,6 @@ def _holding(sides: np.ndarray, held: np.ndarray) -> np.ndarray:
 
 def _rules_of(piece: np.ndarray, length: int, height: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the level and the upright rules of a piece of ink, as masks."""
-    import cv2
-
     level = cv2.morphologyEx(piece, cv2.MORPH_OPEN, np.ones((1, length), np.uint8))
     nothing = np.zeros_like(piece)
     is_ruled = np.append(level.any(axis=1), False)

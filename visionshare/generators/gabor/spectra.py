@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy.fft import fft, irfft2, next_fast_len, rfft, rfft2
 
 from visionshare.generators.gabor.values import gabor_values
 from visionshare.machine.resources import run_blocks
@@ -78,8 +79,6 @@ def plane_of(
     size: tuple[int, int], axes: tuple[np.ndarray, np.ndarray], step: int, reach: int
 ) -> Plane:
     """Return the plane for images of a size, evenly spaced positions and a filter's reach."""
-    from scipy.fft import next_fast_len
-
     small = []
     for side in size:
         # What a filter reaches beyond one end must not meet the image at the other end.
@@ -109,8 +108,6 @@ def filter_spectrum(plane: Plane, taps: np.ndarray) -> np.ndarray:
 
 def _spectrum(plane: Plane, values: np.ndarray, origin: tuple[int, int]) -> np.ndarray:
     """Return the spectrum of values (rows, columns) on a plane of zeros, with an origin."""
-    from scipy.fft import fft, rfft
-
     # Rows of zeros have spectra of zeros: only the others are transformed.
     rows, columns = plane.size
     lines = np.zeros((len(values), columns), np.float32)
@@ -270,8 +267,6 @@ def _filters_together(plane: Plane) -> int:
 
 def _pooled(plane: Plane, image: np.ndarray, spectra: np.ndarray, largest: bool) -> np.ndarray:
     """Return the pooled absolute responses of filters to one image (H, W)."""
-    from scipy.fft import irfft2
-
     pooled = np.empty(len(spectra), np.float32)
     rows, columns = plane.count
     together = _filters_together(plane)
@@ -315,8 +310,6 @@ def _correlations(
     plane: Plane, images: np.ndarray, spectra: list[np.ndarray], largest: bool, weights: np.ndarray
 ) -> np.ndarray:
     """Return the spectra of the gradients in filters' values, summed over images, complex128."""
-    from scipy.fft import irfft2, rfft2
-
     sums = np.zeros((len(spectra), *plane.spectrum_shape), np.complex128)
     folded = np.empty((plane.small[0], plane.small[1] // 2 + 1), np.complex64)
     derivatives = np.zeros(plane.small, np.float32)
@@ -335,8 +328,6 @@ def _correlations(
 
 def _around_origin(plane: Plane, spectrum: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the values around the origin of what a spectrum is of, (rows, columns)."""
-    from scipy.fft import irfft2
-
     whole = irfft2(spectrum, plane.size)
     rows = np.arange(shape[0]) - shape[0] // 2
     columns = np.arange(shape[1]) - shape[1] // 2

@@ -59,10 +59,6 @@ class Contributions:
         """Return the same with more that no feature adds, (k,)."""
         return replace(self, rest=self.rest + rest)
 
-    def in_boxes(self, boxes: np.ndarray) -> Contributions:
-        """Return the same with other boxes (p, 4)."""
-        return replace(self, boxes=boxes)
-
 
 def whole_boxes(n: int, shape: tuple[int, ...]) -> np.ndarray:
     """Return boxes (n, 4) that hold a whole image; of a vector, one row."""

@@ -150,7 +150,7 @@ def _stays_ahead(
         return True
     # 1) both learn from more pictures, own layers for as long as they will in the end
     (longer,) = state.longer.run([best.proposal], state.data.epochs)
-    rival = _tried(state, transfer, transfer.trials(own, parts, state.trials.kept), found.proposal)
+    rival = _tried(transfer, transfer.trials(own, parts, state.trials.kept), found.proposal)
     if rival is None or not isinstance(longer, Trial):
         return rival is not None
     for trial in (longer, rival):
@@ -186,7 +186,7 @@ def _compared(
         own, replace(sample, compared=sample.compared[mask]), state.trials.kept
     )
     proposal = next(transfer.proposals(trials.learner.data))
-    found = _tried(state, transfer, trials, proposal)
+    found = _tried(transfer, trials, proposal)
     if found is None:
         return None
     # Where the best one errs far less it learned from more images, but it will stay ahead.
@@ -207,7 +207,7 @@ def _best_of(
     trials = transfer.trials(own, parts, state.trials.kept)
     found = []
     for proposal in transfer.proposals(trials.learner.data):
-        trial = _tried(state, transfer, trials, proposal)
+        trial = _tried(transfer, trials, proposal)
         if trial is not None:
             state.note(trial)
             state.tell()
@@ -269,9 +269,7 @@ def _other_folds(
     return [doubts_of(np.concatenate(found), labels)[1] for found in scores]
 
 
-def _tried(
-    state: StructureSearch, transfer: Transfer, trials: Trials, proposal: Proposal
-) -> Trial | None:
+def _tried(transfer: Transfer, trials: Trials, proposal: Proposal) -> Trial | None:
     """Return a trial within the budget, None where there is none."""
     (trial,) = trials.run([proposal], 0)
     if isinstance(trial, (InputError, MemoryLimitError)):

@@ -46,7 +46,7 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
     for number, box in zip(numbers.tolist(), boxes, strict=True):
         # A shadow at the page's edge reaches from its top to its bottom.
         is_shadow = box.height == len(ink.mask) and box.height > 1.5 * height
-        if is_shadow or _is_rule_or_picture(box, int(stats[number, cv2.CC_STAT_AREA]), height):
+        if is_shadow or _is_rule_or_picture(box, height):
             continue
         window = slice(box.top, box.bottom), slice(box.left, box.right)
         pieces.append(Piece(box, labels[window] == number, ink.darkness[window]))
@@ -84,7 +84,7 @@ def typical_height(boxes: list[Box]) -> float:
     return float(heights[np.searchsorted(weights, weights[-1] / 2)])
 
 
-def _is_rule_or_picture(box: Box, area: int, height: float) -> bool:
+def _is_rule_or_picture(box: Box, height: float) -> bool:
     longer = max(box.width, box.height)
     shorter = min(box.width, box.height)
     if longer > 12 * shorter and longer > 3 * height:

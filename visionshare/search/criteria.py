@@ -80,7 +80,8 @@ class LineSearch(_Decrease):
         alpha = 0.0
         best = state.loss_value
         for _ in range(12):
-            slope, bend = _derivatives(active, state, state.Z + active.dtype.type(alpha) * Zd, Zd)
+            moved = state.Z + active.dtype.type(alpha) * Zd
+            slope, bend = active.total(_derivatives, loss, moved, Zd)
             if bend <= 0:
                 break
             step = -slope / bend
@@ -147,15 +148,9 @@ class Full(_Decrease):
 
 
 def _derivatives(
-    active: ActiveSet, state: RefitState, Z: np.ndarray, Zd: np.ndarray
-) -> tuple[float, float]:
-    """Return the first and second derivative of the loss along the scores' direction Zd."""
-    return active.total(_local_derivatives, state.loss, Z, Zd)
-
-
-def _local_derivatives(
     active: ActiveSet, loss: Loss, Z: np.ndarray, Zd: np.ndarray
 ) -> tuple[float, float]:
+    """Return the first and second derivative of the loss along the scores' direction Zd."""
     slope = bend = 0.0
     for i in range(active.n_tiles):
         _, R = loss.residual(Z[i], active.y[i], active.omega[i])

@@ -235,7 +235,7 @@ def _chains(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
         plain = _template_layer(arrays, str(number), (*seen[:2], 1), pool, 0)
         described = plain.to_state()
         if number == len(pools):
-            described |= _grid_of(plain, pool, grid)
+            described |= _grid_of(plain, grid)
         parents = arrays.get(f"parents{number}")
         if parents is None or parents.ndim != 1:
             raise InputError(f"parents{number}", None, "a vector of channels")
@@ -250,7 +250,7 @@ def _chains(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
     return layers, layout[:, 1] * n_chains + layout[:, 0]
 
 
-def _grid_of(layer: TemplateLayer, pool: int, grid: int) -> dict[str, list[int]]:
+def _grid_of(layer: TemplateLayer, grid: int) -> dict[str, list[int]]:
     """Return the cells of the last layer of chains: a grid over its pooled maps."""
     cells = {}
     for name in ("row_cells", "col_cells"):

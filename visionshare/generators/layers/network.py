@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +275,8 @@ class Network(FeatureFamily):
             np.add.at(of_all.T, places, of_outputs.T)
             same = np.array_equal(places, np.arange(last.family.n_features_))
             parts = last.family.contributions(inner, of_all, numbers if same else None)
-            return parts.in_boxes(network._outer_boxes(raster, parts.boxes)).plus(rest)
+            outer = network._outer_boxes(raster, parts.boxes)
+            return replace(parts, boxes=outer).plus(rest)
         found = network.transform(image[None])[0]
         boxes = network.boxes(image)
         return Contributions.of(self.name, found, of_outputs, boxes, numbers).plus(rest)

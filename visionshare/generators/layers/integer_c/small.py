@@ -174,7 +174,8 @@ def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit
         tables.append(("places", family.places_, integer_type(family.places_)))
     else:
         kinds.add(_KINDS[scores.bits])
-        tables += _score_tables(scores, form)
+        weights = _scoring(scores, form.pieces[-1], form.lanes)
+        tables += [("scoring", weights, "uint8_t"), ("intercept", scores.intercept, "int32_t")]
         values["n_classes"] = len(scores.weights)
         values["scoring"] = _values_of_scores(scores, form, plan.numbers[-1], len(kinds) > 1)
     values["kinds"] = sorted(kinds, reverse=True)
@@ -220,7 +221,8 @@ def _form(weighted: list[WeightedIntegerLayer], scores: ScoreTable | None, *, bl
         piece.length >= _SHORTEST or piece.parts == 1 for piece in pieces
     )
     if not paired:
-        pieces = [_whole(weights) for weights in templates]
+        sizes = [weights.shape[1:] for weights in templates]
+        pieces = [_Pieces(rows, rows, 1, length) for rows, length in sizes]
     table_bytes = sum(layer.nbytes for layer in weighted)
     is_tiny = table_bytes < _TINY_TABLES
     unroll = _OF_PAIRS
@@ -231,7 +233,8 @@ def _form(weighted: list[WeightedIntegerLayer], scores: ScoreTable | None, *, bl
         split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
         rest=any(piece.length % unroll for piece in pieces),
     )
-    adjacent = not is_tiny and any(_adjacent(layer) for layer in weighted)
+    # Whether a cell has several positions side by side.
+    adjacent = not is_tiny and any(np.diff(layer.cell_edges).max() > 1 for layer in weighted)
     return _Form(pieces, loop, paired, adjacent, not adjacent or table_bytes >= _SMALL_TABLES)
 
 
@@ -247,11 +250,6 @@ def _values_of_layers(layers: list[_LayerInC], images: list[Image]) -> dict[str,
         "margins": any(image.clear for image in images[1:]),
         "clear": images[0].clear,
     }
-
-
-def _score_tables(scores: ScoreTable, form: _Form) -> list[_Table]:
-    weights = _scoring(scores, form.pieces[-1], form.lanes)
-    return [("scoring", weights, "uint8_t"), ("intercept", scores.intercept, "int32_t")]
 
 
 def _values_of_scores(
@@ -285,10 +283,6 @@ def _room(n: int, bits: int | str) -> int:
     return packed_bytes(n, bits) * PER_BYTE[bits]
 
 
-def _whole(templates: np.ndarray) -> _Pieces:
-    return _Pieces(templates.shape[1], templates.shape[1], 1, templates.shape[2])
-
-
 def _pieces(templates: np.ndarray) -> _Pieces:
     """Return the fewest pieces of templates whose sums of products with bytes are of 16 bits."""
     n, rows, length = templates.shape
@@ -305,11 +299,6 @@ def _pieces(templates: np.ndarray) -> _Pieces:
         if max(sums) * 255 < 2**15:
             break
     return pieces
-
-
-def _adjacent(layer: WeightedIntegerLayer) -> bool:
-    """Return whether a cell has several positions side by side."""
-    return bool(np.diff(layer.cell_edges).max() > 1)
 
 
 def _unroll(macs: list[int], pieces: list[_Pieces], most: int) -> int:

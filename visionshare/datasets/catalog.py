@@ -86,10 +86,10 @@ def data_roots(data_dir: Folder = None) -> list[Path]:
     return [*(Path(folder) for folder in given if folder), cache_folder()]
 
 
-def uses_folder(name: str, data_dir: str | os.PathLike[str], catalog: Catalog = None) -> bool:
+def uses_folder(name: str, data_dir: str | os.PathLike[str]) -> bool:
     """Return whether a data set would be read from a folder of data sets."""
     # It is not where it comes inside a package, or where the folder does not have it.
-    info = dataset_info(name, catalog)
+    info = dataset_info(name)
     root = Path(data_dir)
     if info.kind == "bundled":
         # Of fonts the folder has more.

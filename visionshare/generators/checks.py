@@ -63,9 +63,9 @@ def check_positive(name: str, values: Any) -> None:
         raise InputError(name, values, "a list of one or more numbers above 0")
 
 
-def check_memory(name: str, value: Any, needed: float, available: int | None = None) -> None:
+def check_memory(name: str, value: Any, needed: float) -> None:
     """Raise an InputError where what a parameter asks for does not fit into memory."""
-    available = memory_room() if available is None else available
+    available = memory_room()
     if needed > available:
         sizes = f"it takes about {size_text(needed)} of memory; {size_text(available)} are free"
         raise InputError(name, value, f"less: {sizes}")

@@ -44,12 +44,9 @@ def parts_to_state(
 
 
 def parts_from_state(
-    state: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    part_shape: tuple[int, ...] | None = None,
+    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> tuple[tuple[int, ...], list[FeatureFamily]]:
     """Return an image's shape, and the families of :func:`parts_to_state`."""
-    # And the families that :func:`parts_to_state` described as "parts".
     states: Any = state.get("parts")
     check_depth(states)
     shape = check_image_shape(state.get("image_shape"))
@@ -58,8 +55,7 @@ def parts_from_state(
         prefix = f"{number}."
         part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         part = family_from_state(part_state, part_arrays)
-        seen = part_shape or shape
-        if tuple(part.image_shape_) != seen:
-            raise InputError("parts", part.image_shape_, f"families of images of shape {seen}")
+        if tuple(part.image_shape_) != shape:
+            raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
         parts.append(part)
     return shape, parts

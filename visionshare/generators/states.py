@@ -57,17 +57,15 @@ def unfitted(
     arrays: Mapping[str, np.ndarray],
     dimensions: Mapping[str, int],
     later: Collection[str] = (),
-    without: Collection[str] = (),
 ) -> Family:
     """Return a family with the parameters and the image shape of a description, checked."""
     check_state(state, arrays, cls.name, dimensions)
-    names = set(cls().get_params()) - set(without)
+    names = set(cls().get_params())
     parameters = state.get("parameters") if names else {}
     if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
         raise InputError("parameters", parameters, f"values for {sorted(names)}")
     family = cls(**parameters)
-    if not without:
-        family.check_parameters()
+    family.check_parameters()
     family.image_shape_ = check_image_shape(state.get("image_shape"))
     return family
 

@@ -45,13 +45,11 @@ def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgr
     return replace(program, files={**program.files, **files})
 
 
-def frame_picture(
-    classifier: CompactClassifier, frame: np.ndarray, kind: str, most: int = CELLS
-) -> np.ndarray:
+def frame_picture(classifier: CompactClassifier, frame: np.ndarray, kind: str) -> np.ndarray:
     """Return the picture of a frame as a core keeps it, gray or in color, in so many bytes."""
     if in_color(classifier):
-        return color_of_frame(frame, kind, most // 3)
-    return gray_of_frame(frame, kind, most)
+        return color_of_frame(frame, kind, CELLS // 3)
+    return gray_of_frame(frame, kind, CELLS)
 
 
 def in_color(classifier: CompactClassifier) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
-from visionshare.generators.states import check_image_shape
+from visionshare.generators.states import Arrays, State, check_image_shape
 
 DEEPEST = 8
 
@@ -43,9 +43,7 @@ def parts_to_state(
     return states, arrays
 
 
-def parts_from_state(
-    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[tuple[int, ...], list[FeatureFamily]]:
+def parts_from_state(state: State, arrays: Arrays) -> tuple[tuple[int, ...], list[FeatureFamily]]:
     """Return an image's shape, and the families of :func:`parts_to_state`."""
     states: Any = state.get("parts")
     check_depth(states)

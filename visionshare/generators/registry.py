@@ -9,16 +9,13 @@ an entry point of the group ``visionshare.families`` whose name is the family's:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
-
-import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.errors.names import choices
 from visionshare.generators.base import FeatureFamily
+from visionshare.generators.states import Arrays, State
 
 FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors.family:KernelAnchors",
@@ -75,7 +72,7 @@ def family_class(name: str) -> type[FeatureFamily]:
     return EntryPoint(name, homes[name], _GROUP).load()
 
 
-def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureFamily:
+def family_from_state(state: State, arrays: Arrays) -> FeatureFamily:
     """Return the family that :meth:`FeatureFamily.to_state` described.
 
     Raises

@@ -11,6 +11,11 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 
 Family = TypeVar("Family", bound=FeatureFamily)
+#: What a file holds of a family or a layer: plain values, and arrays by name.
+State = Mapping[str, Any]
+Arrays = Mapping[str, np.ndarray]
+#: The same as it is written.
+StateAndArrays = tuple[dict[str, Any], dict[str, np.ndarray]]
 _VERSION = 1
 _LARGEST_SIDE = 65536
 _LARGEST_IMAGE = 2**28
@@ -32,8 +37,8 @@ def _plain(value: Any) -> Any:
 
 
 def check_state(
-    state: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
+    state: State,
+    arrays: Arrays,
     family: str,
     dimensions: Mapping[str, int],
 ) -> None:
@@ -53,8 +58,8 @@ def check_state(
 
 def unfitted(
     cls: type[Family],
-    state: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
+    state: State,
+    arrays: Arrays,
     dimensions: Mapping[str, int],
     later: Collection[str] = (),
 ) -> Family:
@@ -70,7 +75,7 @@ def unfitted(
     return family
 
 
-def check_floats(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_floats(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Check that arrays of a description are float32, each of its shape."""
     for name, shape in shapes.items():
         if arrays[name].dtype != np.float32 or arrays[name].shape != shape:

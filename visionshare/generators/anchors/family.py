@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,15 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
-from visionshare.generators.states import check_floats, check_state, family_state, unfitted
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    check_floats,
+    check_state,
+    family_state,
+    unfitted,
+)
 from visionshare.machine.resources import run_blocks
 
 KINDS = ("linear", "tapered", "gaussian")
@@ -386,7 +393,7 @@ class KernelAnchors(FeatureFamily):
         other = self._like(*inputs)
         return other._with(self.anchors_[anchors], anchor_of.reshape(-1), self.radii_[pairs], ids)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values; scaling, projection, anchors and pairs as arrays."""
         arrays = {
             "offset": self.input_offset_,
@@ -401,9 +408,7 @@ class KernelAnchors(FeatureFamily):
         return family_state(self, parameters=self.get_params()), arrays
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> KernelAnchors:
+    def from_state(cls, state: State, arrays: Arrays) -> KernelAnchors:
         dimensions = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
         p = q = int(np.prod(family.image_shape_))

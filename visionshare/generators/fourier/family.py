@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,14 @@ from visionshare.generators.checks import (
 from visionshare.generators.climbing import Ascent
 from visionshare.generators.fourier.climbing import climb_frequency
 from visionshare.generators.inputs import check_scaling, fit_scaling, flattened, rows_of
-from visionshare.generators.states import check_floats, family_state, unfitted
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    check_floats,
+    family_state,
+    unfitted,
+)
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 KERNELS = ("gaussian", "laplacian", "cauchy")
@@ -279,7 +286,7 @@ class RandomFourier(FeatureFamily):
         chosen._whole_pool = False
         return chosen
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values; frequencies, scaling and ids as arrays."""
         parameters = self.get_params()
         parameters["bandwidths"] = [float(b) for b in self.bandwidths]
@@ -294,9 +301,7 @@ class RandomFourier(FeatureFamily):
         return state, arrays
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> RandomFourier:
+    def from_state(cls, state: State, arrays: Arrays) -> RandomFourier:
         dimensions = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
         p = int(np.prod(family.image_shape_))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.gabor.values import FURTHEST, gabor_values, gray_of, reach_of
 from visionshare.generators.inputs import flattened
 from visionshare.generators.lazy_images import image_batches
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import Arrays, State, StateAndArrays, family_state, unfitted
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 POOLINGS = ("sum", "mean", "max")
@@ -419,7 +419,7 @@ class GaborBank(FeatureFamily):
         ids = check_features(features, self.n_features_)
         return self.at(self.filters_[ids])
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values, filters as an array."""
         parameters = self.get_params()
         for name in ("frequencies", "sigmas"):
@@ -431,7 +431,7 @@ class GaborBank(FeatureFamily):
         return family_state(self, parameters=parameters), {"filters": self.filters_}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GaborBank:
+    def from_state(cls, state: State, arrays: Arrays) -> GaborBank:
         family = unfitted(cls, state, arrays, {"filters": 2}, _LATER)
         filters, (height, width) = arrays["filters"], family._size
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():

@@ -24,9 +24,8 @@ from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.nested import check_depth
 from visionshare.generators.registry import family_from_state
-from visionshare.generators.states import check_image_shape
+from visionshare.generators.states import Arrays, State, StateAndArrays, check_image_shape
 
-Arrays = Mapping[str, np.ndarray]
 #: Layers, and where the features are in the last one's output.
 Layers = tuple[list[Fitted], np.ndarray]
 
@@ -36,9 +35,7 @@ _KEYS = {"centre": "center", "centres": "centers"}
 _VALUES = {("family", "straightened"): "deslanted", ("fit", "centre"): "center"}
 
 
-def current_header(
-    header: Mapping[str, Any], arrays: Arrays, prefix: str = ""
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def current_header(header: State, arrays: Arrays, prefix: str = "") -> StateAndArrays:
     """Return a header of any version, and its arrays, as this version writes them.
 
     Parameters
@@ -106,7 +103,7 @@ def _with_networks(state: Any, arrays: Arrays) -> tuple[Any, dict[str, np.ndarra
     return {**state, "parts": [part for part, _ in parts]}, {**arrays, **named}
 
 
-def _is_former(state: Mapping[str, Any]) -> bool:
+def _is_former(state: State) -> bool:
     """Return whether a description is of a family that is a network today."""
     if state.get("family") == "patches":
         parameters = state.get("parameters")
@@ -114,7 +111,7 @@ def _is_former(state: Mapping[str, Any]) -> bool:
     return isinstance(state.get("family"), str) and state["family"] in FORMER
 
 
-def _layers(state: Mapping[str, Any], arrays: Arrays) -> Layers:
+def _layers(state: State, arrays: Arrays) -> Layers:
     shape = raster_shape(check_image_shape(state.get("image_shape")))
     if _is_former(state):
         return FORMER[state["family"]](state, arrays, shape)
@@ -122,7 +119,7 @@ def _layers(state: Mapping[str, Any], arrays: Arrays) -> Layers:
     return [FeatureLayer(shape, family)], np.arange(family.n_features_)
 
 
-def _part(state: Mapping[str, Any], arrays: Arrays) -> Layers:
+def _part(state: State, arrays: Arrays) -> Layers:
     """Return the layers of the one family inside."""
     parts = state.get("parts")
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
@@ -130,7 +127,7 @@ def _part(state: Mapping[str, Any], arrays: Arrays) -> Layers:
     return _layers(parts[0], _below("0.", arrays))
 
 
-def _parameters(state: Mapping[str, Any], *names: str) -> list[Any]:
+def _parameters(state: State, *names: str) -> list[Any]:
     """Return parameters of a description: whole numbers from 0 to 65536."""
     given = state.get("parameters")
     values = [given.get(name) if isinstance(given, Mapping) else None for name in names]
@@ -140,12 +137,12 @@ def _parameters(state: Mapping[str, Any], *names: str) -> list[Any]:
     return values
 
 
-def _deslanted(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _deslanted(state: State, arrays: Arrays, shape: Shape) -> Layers:
     layers, places = _part(state, arrays)
     return [DeslantLayer(shape), *layers], places
 
 
-def _channels(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _channels(state: State, arrays: Arrays, shape: Shape) -> Layers:
     layers, places = _part(state, arrays)
     parameters = state.get("parameters")
     if not isinstance(parameters, Mapping):
@@ -153,7 +150,7 @@ def _channels(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
     return [ChannelLayer.from_state(parameters, {}, shape), *layers], places
 
 
-def _maps(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _maps(state: State, arrays: Arrays, shape: Shape) -> Layers:
     layers, places = _part(state, arrays)
     pool, padding = _parameters(state, "pool", "padding")
     return [_template_layer(arrays, "", shape, pool, padding), *layers], places
@@ -173,7 +170,7 @@ def _template_layer(
     return TemplateLayer.from_state(state, own, shape)
 
 
-def _units(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _units(state: State, arrays: Arrays, shape: Shape) -> Layers:
     layers, places = _part(state, arrays)
     seen = layers[-1].out_shape
     given = float_array(arrays, "directions", 2)
@@ -188,7 +185,7 @@ def _units(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
     return [*layers, units], np.arange(len(given))
 
 
-def _cells(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _cells(state: State, arrays: Arrays, shape: Shape) -> Layers:
     """Return templates whose masks are ones in cells of a grid."""
     templates = float_array(arrays, "templates", 4)
     layout = arrays.get("layout")
@@ -220,7 +217,7 @@ def _cells(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
     return [layer], cell_numbers * len(templates) + layout[:, 0]
 
 
-def _chains(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _chains(state: State, arrays: Arrays, shape: Shape) -> Layers:
     """Return templates that each saw one map of the layer before."""
     parameters = state.get("parameters")
     pools = parameters.get("pools") if isinstance(parameters, Mapping) else None
@@ -261,7 +258,7 @@ def _grid_of(layer: TemplateLayer, grid: int) -> dict[str, list[int]]:
     return cells
 
 
-def _quantized(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers:
+def _quantized(state: State, arrays: Arrays, shape: Shape) -> Layers:
     """Return layers of integers, which had other names."""
     states = state.get("layers")
     if not isinstance(states, list) or not 1 <= len(states) <= 16:
@@ -281,7 +278,7 @@ def _quantized(state: Mapping[str, Any], arrays: Arrays, shape: Shape) -> Layers
 
 
 #: How each former family becomes layers.
-FORMER: dict[str, Callable[[Mapping[str, Any], Arrays, Shape], Layers]] = {
+FORMER: dict[str, Callable[[State, Arrays, Shape], Layers]] = {
     "chains": _chains,
     "channels": _channels,
     "deslanted": _deslanted,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.integers.packing import packed, packed_bytes, unpacked
 from visionshare.generators.layers.integers.rounding import FORMATS, format_of
 from visionshare.generators.layers.layer import Fitted, LayerCode
+from visionshare.generators.states import Arrays, State
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -187,7 +187,7 @@ class WeightedIntegerLayer(IntegerLayer):
         return {"bits": self.bits, "weights": [int(side) for side in self.weights.shape]}
 
 
-def weighted_values(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def weighted_values(state: State, arrays: Arrays) -> dict[str, Any]:
     """Return weights, bits, biases and shifts of a description."""
     bits = state.get("bits")
     if isinstance(bits, (list, dict)):
@@ -201,7 +201,7 @@ def weighted_values(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) 
     }
 
 
-def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def _weights(shape: Any, bits: Any, arrays: Arrays) -> np.ndarray:
     sides = shape if isinstance(shape, list) and 2 <= len(shape) <= 4 else [None]
     if not all(type(side) is int and 1 <= side <= _LARGEST_SIDE for side in sides):
         raise InputError("weights", shape, "a shape")
@@ -216,7 +216,7 @@ def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndar
     return numbers.reshape(shape)
 
 
-def whole_vector(arrays: Mapping[str, np.ndarray], name: str, most: int = 2**31) -> np.ndarray:
+def whole_vector(arrays: Arrays, name: str, most: int = 2**31) -> np.ndarray:
     """Return a vector of int64 of a description, of numbers below ``most``."""
     array = arrays.get(name)
     if array is None or array.ndim != 1 or array.dtype != np.int64:

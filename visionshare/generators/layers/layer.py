@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.generators.layers.moving import Moving
+    from visionshare.generators.states import Arrays, State
 
 #: Rows, columns and channels of an image.
 Shape = tuple[int, int, int]
@@ -159,9 +159,7 @@ class Fitted(Kind, ABC):
 
     @classmethod
     @abstractmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> Fitted:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> Fitted:
         """Return the layer that :meth:`to_state` described."""
 
     @property

@@ -29,7 +29,14 @@ from visionshare.generators.layers.shared_windows import SharedLayers
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.lazy_images import ComputedImages
 from visionshare.generators.parameters import unfitted_copy
-from visionshare.generators.states import check_image_shape, check_state, family_state
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    check_image_shape,
+    check_state,
+    family_state,
+)
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -384,7 +391,7 @@ class Network(FeatureFamily):
             channels = smaller.channels
         return Network.of(layers, last.outputs, self.image_shape_)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         states: list[dict[str, Any]] = []
         arrays: dict[str, np.ndarray] = {"places": self.places_}
         for number, layer in enumerate(self.layers_):
@@ -393,7 +400,7 @@ class Network(FeatureFamily):
         return family_state(self, layers=states), arrays
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Network:
+    def from_state(cls, state: State, arrays: Arrays) -> Network:
         check_state(state, arrays, cls.name, {"places": 1})
         image_shape = check_image_shape(state.get("image_shape"))
         states = state.get("layers")

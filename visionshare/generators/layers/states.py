@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.states import Arrays, State
 
 _MOST_POSITIONS = 65536
 
 
-def float_array(arrays: Mapping[str, np.ndarray], name: str, dimensions: int) -> np.ndarray:
+def float_array(arrays: Arrays, name: str, dimensions: int) -> np.ndarray:
     """Return a float32 array of a description."""
     array = arrays.get(name)
     if array is None or array.dtype != np.float32 or array.ndim != dimensions:
@@ -23,7 +23,7 @@ def float_array(arrays: Mapping[str, np.ndarray], name: str, dimensions: int) ->
     return np.ascontiguousarray(array)
 
 
-def int_vector(state: Mapping[str, Any], name: str) -> np.ndarray:
+def int_vector(state: State, name: str) -> np.ndarray:
     """Return a list of whole numbers of a description as int64."""
     values = state.get(name)
     accepted = f"a list of 1 to {_MOST_POSITIONS} whole numbers"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -20,7 +19,7 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.lbp.patterns import Circle, circle, codes_of_patterns
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import Arrays, State, StateAndArrays, family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
 CODES = ("rotation-invariant", "uniform")
@@ -212,7 +211,7 @@ class LocalBinaryPatterns(FeatureFamily):
         ids = self.ids_[check_features(features, self.n_features_)]
         return self._like("cells_")._with(ids)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values, ids as an array."""
         parameters = {
             "codes": self.codes,
@@ -223,9 +222,7 @@ class LocalBinaryPatterns(FeatureFamily):
         return family_state(self, parameters=parameters), {"ids": self.ids_}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> LocalBinaryPatterns:
+    def from_state(cls, state: State, arrays: Arrays) -> LocalBinaryPatterns:
         family = unfitted(cls, state, arrays, {"ids": 1})
         family._set_cells()
         return family._with(check_features(arrays["ids"], len(family.cells_) * family.n_codes))

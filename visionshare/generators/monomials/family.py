@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from visionshare.generators.contributions import Contributions
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
-from visionshare.generators.states import check_state, family_state
+from visionshare.generators.states import Arrays, State, StateAndArrays, check_state, family_state
 from visionshare.machine.resources import run_blocks, single_threaded_blas
 
 _MOST_FACTORS = 1 << 20
@@ -255,7 +255,7 @@ class Monomials(FeatureFamily):
         ids = check_features(features, self.n_features_)
         return self.of(self.base_, [self.factors_[i] for i in ids])
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return the factors' family in a list of one part; ids and where each monomial begins."""
         states, arrays = parts_to_state([self.base_])
         state = family_state(self, parts=states)
@@ -263,7 +263,7 @@ class Monomials(FeatureFamily):
         return state, {"factors": flat, "starts": starts, **arrays}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Monomials:
+    def from_state(cls, state: State, arrays: Arrays) -> Monomials:
         check_state(state, arrays, cls.name, {"factors": 1, "starts": 1})
         _, parts = parts_from_state(state, arrays)
         flat = arrays["factors"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -32,7 +32,7 @@ from visionshare.generators.patches.plan import (
     templates_macs,
 )
 from visionshare.generators.pictures import Field
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import Arrays, State, StateAndArrays, family_state, unfitted
 from visionshare.machine.resources import size_text
 
 # Templates whose features are searched together.
@@ -306,7 +306,7 @@ class PatchTemplates(FeatureFamily):
     def check_tunable(self) -> None:
         """Templates and masks can be moved."""
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return geometry as plain values; templates, masks and layout as arrays."""
         parameters = self.get_params()
         parameters["widths"] = [float(w) for w in self.widths]
@@ -320,9 +320,7 @@ class PatchTemplates(FeatureFamily):
         return state, arrays
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> PatchTemplates:
+    def from_state(cls, state: State, arrays: Arrays) -> PatchTemplates:
         dimensions = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
         family = unfitted(cls, state, arrays, dimensions)
         if family.patch_size > 1024 or family.padding > 1024:
@@ -334,7 +332,7 @@ class PatchTemplates(FeatureFamily):
         family._adopt(arrays, raster[2])
         return family
 
-    def _adopt(self, arrays: Mapping[str, np.ndarray], channels: int) -> None:
+    def _adopt(self, arrays: Arrays, channels: int) -> None:
         templates = arrays["templates"]
         layout = arrays["layout"]
         masks = arrays["row_masks"], arrays["col_masks"]

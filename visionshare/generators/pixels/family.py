@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import Arrays, State, StateAndArrays, family_state, unfitted
 
 
 class Pixels(FeatureFamily):
@@ -79,12 +78,12 @@ class Pixels(FeatureFamily):
         chosen.n_features_ = len(chosen.ids_)
         return chosen
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return the shape and the ids."""
         return family_state(self), {"ids": self.ids_}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pixels:
+    def from_state(cls, state: State, arrays: Arrays) -> Pixels:
         family = unfitted(cls, state, arrays, {"ids": 1})
         family.ids_ = check_features(arrays["ids"], int(np.prod(family.image_shape_)))
         family.n_features_ = len(family.ids_)

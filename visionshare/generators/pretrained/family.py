@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -25,7 +25,7 @@ from visionshare.generators.contributions import whole_boxes
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.pretrained import efficientnet
 from visionshare.generators.pretrained.network import NetworkPart, activation_maps, cut, pooled
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import Arrays, State, StateAndArrays, family_state, unfitted
 from visionshare.machine.resources import run_blocks
 
 _LARGEST_SIDE = 1024
@@ -360,7 +360,7 @@ class PretrainedNetwork(FeatureFamily):
                 chosen._content = self.part(places).content
         return chosen._with(numbers)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return the parameters, and the network: its digest, or what there is of its file."""
         parameters = {
             "network": efficientnet.NAME if self._is_named else Path(self.network).name,
@@ -381,9 +381,7 @@ class PretrainedNetwork(FeatureFamily):
         ), arrays
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> PretrainedNetwork:
+    def from_state(cls, state: State, arrays: Arrays) -> PretrainedNetwork:
         family = unfitted(cls, state, arrays, {"ids": 1})
         family._check_shape()
         if family._is_named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,14 @@ from visionshare.generators.inputs import (
     pixel_position,
     rows_of,
 )
-from visionshare.generators.states import check_floats, family_state, unfitted
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    check_floats,
+    family_state,
+    unfitted,
+)
 
 _LARGEST_POOL = 1 << 25
 # Of products that are computed at a time.
@@ -191,14 +198,14 @@ class Products(FeatureFamily):
         chosen.n_features_ = len(chosen.pairs_)
         return chosen
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values; pairs and scaling as arrays."""
         scaling = {"offset": self.input_offset_, "scale": self.input_scale_}
         arrays = {"pairs": self.pairs_, **scaling}
         return family_state(self, parameters=self.get_params()), arrays
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Products:
+    def from_state(cls, state: State, arrays: Arrays) -> Products:
         family = unfitted(cls, state, arrays, {"pairs": 2, "offset": 1, "scale": 1})
         p = int(np.prod(family.image_shape_))
         pairs = arrays["pairs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
-from visionshare.generators.states import check_state, family_state
+from visionshare.generators.states import Arrays, State, StateAndArrays, check_state, family_state
 
 # Images on which a source shows what it gives.
 _FEW = 3
@@ -234,7 +234,7 @@ class SourceClassifiers(FeatureFamily):
             raise InputError("sources", ", ".join(others), accepted)
         return linear
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return the states of the sources' families, and their weights as arrays.
 
         Raises
@@ -257,9 +257,7 @@ class SourceClassifiers(FeatureFamily):
         return state, {"layout": self.layout_, **arrays}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> SourceClassifiers:
+    def from_state(cls, state: State, arrays: Arrays) -> SourceClassifiers:
         check_state(state, arrays, cls.name, {"layout": 2})
         parameters = state.get("parameters")
         if not isinstance(parameters, dict) or set(parameters) != {"macs_per_source"}:
@@ -279,9 +277,7 @@ class SourceClassifiers(FeatureFamily):
         return family._with(sources, layout)
 
 
-def _linear_sources(
-    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> tuple[tuple[int, ...], list[LinearSource]]:
+def _linear_sources(state: State, arrays: Arrays) -> tuple[tuple[int, ...], list[LinearSource]]:
     """Return the shape of an image and the sources of a description."""
     shape, families = parts_from_state(state, arrays)
     listed = []
@@ -308,7 +304,7 @@ def _linear_sources(
     return shape, sources
 
 
-def _finite(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def _finite(arrays: Arrays, name: str) -> np.ndarray:
     array = arrays.get(name)
     given = None if array is None else f"{array.dtype} of shape {array.shape}"
     floats = array is not None and array.dtype == np.float32 and array.ndim > 0

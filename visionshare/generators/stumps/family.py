@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,14 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_whole
 from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position, rows_of
-from visionshare.generators.states import check_floats, family_state, unfitted
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    check_floats,
+    family_state,
+    unfitted,
+)
 from visionshare.machine.resources import run_blocks
 
 # Of stumps that are computed at a time.
@@ -147,13 +153,13 @@ class Stumps(FeatureFamily):
         self.n_features_ = len(thresholds)
         return self
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return parameters as plain values; inputs and thresholds as arrays."""
         state = family_state(self, parameters=self.get_params())
         return state, {"inputs": self.inputs_.astype(np.int64), "thresholds": self.thresholds_}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stumps:
+    def from_state(cls, state: State, arrays: Arrays) -> Stumps:
         family = unfitted(cls, state, arrays, {"inputs": 1, "thresholds": 1})
         inputs = arrays["inputs"]
         thresholds = arrays["thresholds"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,7 @@ from visionshare.generators.contributions import Contributions
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
-from visionshare.generators.states import check_state, family_state
+from visionshare.generators.states import Arrays, State, StateAndArrays, check_state, family_state
 
 
 def blocks_of(family: FeatureFamily) -> tuple[int, ...]:
@@ -349,15 +349,13 @@ class UnionOfFamilies(FeatureFamily):
             parts, np.unique(self.part_[ids], return_inverse=True)[1].reshape(-1)
         )
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_state(self) -> StateAndArrays:
         """Return the states of the parts in a list; their arrays as "0.name" and so on."""
         states, arrays = parts_to_state(self.parts_)
         return family_state(self, parts=states), {"part": self.part_, **arrays}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> UnionOfFamilies:
+    def from_state(cls, state: State, arrays: Arrays) -> UnionOfFamilies:
         check_state(state, arrays, cls.name, {"part": 1})
         (shape, parts), part = parts_from_state(state, arrays), arrays["part"]
         sizes = [family.n_features_ for family in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -23,6 +23,7 @@ from visionshare.generators.layers.channels.formulas import (
 from visionshare.generators.layers.channels.kernels import HEADER
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
 from visionshare.generators.pictures import Field
+from visionshare.generators.states import Arrays, State
 
 NORMALIZATIONS = ("none", "local")
 _KNOWN = (*COLORS, *GRADIENTS)
@@ -129,9 +130,7 @@ class ChannelLayer(Fitted):
         }
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> ChannelLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> ChannelLayer:
         names = Channels().get_params()
         if not set(names) <= set(state):
             raise InputError("layers", sorted(state), f"values for {sorted(names)}")

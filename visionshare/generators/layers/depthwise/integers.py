@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from visionshare.generators.layers.templates.cells import OneChannelTemplates
 from visionshare.generators.layers.templates.integer_kernels import DEPTHWISE
 from visionshare.generators.layers.templates.integers import IntegerTemplates
 from visionshare.generators.layers.templates.layer import TemplateLayer
+from visionshare.generators.states import Arrays, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,5 +56,5 @@ class IntegerDepthwise(OneChannelTemplates, IntegerTemplates):
         return super().arrays | {"sources": self.sources.astype(np.int64)}
 
     @classmethod
-    def _values(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _values(cls, state: State, arrays: Arrays) -> dict[str, Any]:
         return super()._values(state, arrays) | {"sources": whole_vector(arrays, "sources")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Shape
+from visionshare.generators.states import Arrays, State
 
 #: Sums of a row's values and of their moments, and the two pixels that each one is made of.
 MACS_PER_VALUE = 4
@@ -36,9 +36,7 @@ class Sheared(Fitted):
         return LayerCode(np.array(self.in_shape, np.int64), np.empty(0, np.float32), 0)
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> Any:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> Any:
         """Return the layer."""
         return cls(in_shape)  # type: ignore[call-arg]
 

@@ -21,6 +21,7 @@ from visionshare.generators.layers.layer import (
 )
 from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.registry import family_from_state
+from visionshare.generators.states import Arrays, State
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -101,9 +102,7 @@ class FeatureLayer(_OfFamily, Fitted):
         return {"family": self.family.to_state()[0]}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> FeatureLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> FeatureLayer:
         inner = state.get("family")
         if not isinstance(inner, Mapping) or inner.get("family") == "network":
             raise InputError("family", "another description", "one of a family of features")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
 from visionshare.generators.layers.states import check_sources, int_vector
+from visionshare.generators.states import Arrays, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,7 @@ class MeanLayer(Fitted):
         return {"sources": self.sources.tolist()}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> MeanLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> MeanLayer:
         sources = int_vector(state, "sources")
         check_sources(sources, len(sources), in_shape[2])
         if (np.diff(sources) <= 0).any():

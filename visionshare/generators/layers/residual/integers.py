@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from visionshare.generators.layers.residual.layer import check_middles
 from visionshare.generators.layers.states import check_sources
 from visionshare.generators.layers.templates.integer_kernels import RESIDUAL
 from visionshare.generators.layers.templates.integers import IntegerTemplates
+from visionshare.generators.states import Arrays, State
 
 #: Of a byte that is added to a sum: floats hold sums of 24 bits exactly.
 LARGEST_LIFT = 14
@@ -69,6 +69,6 @@ class IntegerResidual(IntegerTemplates):
         return super().arrays | {name: a.astype(np.int64) for name, a in own.items()}
 
     @classmethod
-    def _values(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _values(cls, state: State, arrays: Arrays) -> dict[str, Any]:
         own = {name: whole_vector(arrays, name) for name in ("sources", "lifts")}
         return super()._values(state, arrays) | own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ from visionshare.generators.layers.layer import Layer, LayerCode, Shape
 from visionshare.generators.layers.states import check_sources, int_vector
 from visionshare.generators.layers.templates.fitting import sampled_templates
 from visionshare.generators.layers.templates.layer import CONTRASTS, TemplateLayer
+from visionshare.generators.states import Arrays, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,7 @@ class ResidualLayer(TemplateLayer):
         return super().to_state() | {"sources": self.sources.tolist()}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> ResidualLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> ResidualLayer:
         plain = TemplateLayer.from_state(state, arrays, in_shape)
         sources = int_vector(state, "sources")
         check_sources(sources, len(plain.templates), in_shape[2])

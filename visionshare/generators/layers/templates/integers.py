@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from visionshare.generators.layers.states import check_cells, check_pads
 from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.integer_kernels import PLAIN
 from visionshare.generators.layers.templates.layer import TemplateLayer
+from visionshare.generators.states import Arrays, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +146,11 @@ class IntegerTemplates(WeightedIntegerLayer, CellTemplates):
         return super().to_state() | {"pads": [int(pad) for pad in self.pads]}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> IntegerTemplates:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> IntegerTemplates:
         return cls(in_shape, **cls._values(state, arrays))
 
     @classmethod
-    def _values(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def _values(cls, state: State, arrays: Arrays) -> dict[str, Any]:
         return {
             "pads": check_pads(state.get("pads")),
             "row_cells": whole_vector(arrays, "row_cells"),

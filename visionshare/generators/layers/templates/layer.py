@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from visionshare.generators.layers.layer import Layer, LayerCode, Shape
 from visionshare.generators.layers.states import check_cells, check_pads, float_array, int_vector
 from visionshare.generators.layers.templates.cells import CellTemplates
 from visionshare.generators.layers.templates.tables import FEW, code_of, packed_taps
+from visionshare.generators.states import Arrays, State
 
 # Templates that are computed together, for columns.
 _BLOCK = 128
@@ -150,9 +150,7 @@ class TemplateLayer(CellTemplates):
         }
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> TemplateLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> TemplateLayer:
         templates = float_array(arrays, "templates", 4)
         n, q = templates.shape[:2]
         if n < 1 or templates.shape != (n, q, q, in_shape[2]):

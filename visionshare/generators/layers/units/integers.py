@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import WeightedIntegerLayer, weighted_values
 from visionshare.generators.layers.layer import LayerCode, Selection, Shape
 from visionshare.generators.layers.units.layer import UnitLayer
+from visionshare.generators.states import Arrays, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +78,7 @@ class IntegerUnits(WeightedIntegerLayer):
         return super().to_state() | {"square": bool(self.square)}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> IntegerUnits:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> IntegerUnits:
         square = state.get("square")
         if not isinstance(square, bool):
             raise InputError("square", square, "true or false")

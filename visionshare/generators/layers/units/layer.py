@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.layers.layer import Fitted, Layer, LayerCode, Selection, Shape
 from visionshare.generators.layers.states import float_array
+from visionshare.generators.states import Arrays, State
 
 #: Activations by name, with the numbers that kernels know them by.
 ACTIVATIONS = {"relu": 0, "square": 1, "none": 2}
@@ -106,9 +106,7 @@ class UnitLayer(Fitted):
         return {"activation": self.activation}
 
     @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], in_shape: Shape
-    ) -> UnitLayer:
+    def from_state(cls, state: State, arrays: Arrays, in_shape: Shape) -> UnitLayer:
         activation = state.get("activation")
         check_choice("activation", activation, ACTIVATIONS)
         directions = float_array(arrays, "directions", 2)

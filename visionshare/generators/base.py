@@ -20,7 +20,7 @@ from visionshare.generators.checks import (
     checked_images,
 )
 from visionshare.generators.climbing import Ascent
-from visionshare.generators.contributions import Contributions, whole_boxes
+from visionshare.generators.contributions import Contributions, Numbers, whole_boxes
 from visionshare.generators.costs import Costs
 from visionshare.generators.layer_summary import LayerSummary, n_floats
 from visionshare.generators.lazy_images import ComputedImages
@@ -240,10 +240,7 @@ class FeatureFamily(Parameters, Costs, Windows):
             return product(self.transform(images, None, n_jobs), weights.T)
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the features of one image add to weighted sums: value × weight, and where.
 

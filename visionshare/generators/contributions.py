@@ -9,6 +9,9 @@ import numpy as np
 
 from visionshare.generators.pictures import Field
 
+#: Numbers of features, as a report calls them; from 1 when None.
+Numbers = Sequence[int] | np.ndarray | None
+
 
 @dataclass(frozen=True)
 class Contributions:
@@ -28,7 +31,7 @@ class Contributions:
         values: np.ndarray,
         weights: np.ndarray,
         boxes: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        numbers: Numbers = None,
     ) -> Contributions:
         """Return value × weight for each feature of a family."""
         weights = np.asarray(weights, np.float64)

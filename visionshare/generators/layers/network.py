@@ -18,7 +18,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_whole
-from visionshare.generators.contributions import Contributions, clipped_boxes, pixel_boxes
+from visionshare.generators.contributions import Contributions, Numbers, clipped_boxes, pixel_boxes
 from visionshare.generators.inputs import raster_shape
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.layers.family.layer import FeatureLayer
@@ -246,10 +246,7 @@ class Network(FeatureFamily):
         return [ids[block == number] for number in np.unique(block)]
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the features of one image add to weighted sums, and where they are.
 

@@ -16,7 +16,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
-from visionshare.generators.contributions import Contributions
+from visionshare.generators.contributions import Contributions, Numbers
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
@@ -177,10 +177,7 @@ class Monomials(FeatureFamily):
         return out
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the factors add: each of m factors has 1/m of a product.
 

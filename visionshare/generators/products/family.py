@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_flag
-from visionshare.generators.contributions import Contributions, pixel_boxes
+from visionshare.generators.contributions import Contributions, Numbers, pixel_boxes
 from visionshare.generators.inputs import (
     check_scaling,
     fit_scaling,
@@ -132,10 +131,7 @@ class Products(FeatureFamily):
         return out
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the scaled inputs add: each factor has half of a product.
 

@@ -18,7 +18,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.checks import check_flag, check_whole
-from visionshare.generators.contributions import Contributions, whole_boxes
+from visionshare.generators.contributions import Contributions, Numbers, whole_boxes
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
@@ -132,10 +132,7 @@ class SourceClassifiers(FeatureFamily):
         return out
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the features of sources add that are compact classifiers, and other scores.
 

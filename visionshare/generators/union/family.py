@@ -18,7 +18,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
-from visionshare.generators.contributions import Contributions
+from visionshare.generators.contributions import Contributions, Numbers
 from visionshare.generators.layer_summary import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.parameters import unfitted_copy
@@ -241,10 +241,7 @@ class UnionOfFamilies(FeatureFamily):
         return np.asarray(np.sum(sums, axis=0))
 
     def contributions(
-        self,
-        image: np.ndarray,
-        weights: np.ndarray,
-        numbers: Sequence[int] | np.ndarray | None = None,
+        self, image: np.ndarray, weights: np.ndarray, numbers: Numbers = None
     ) -> Contributions:
         """Return what the features of all families add, one family after the other."""
         ordered = np.arange(1, self.n_features_ + 1) if numbers is None else np.asarray(numbers)

@@ -160,18 +160,12 @@ class Exponential:
     curvature = float("inf")
     template = 1.0
 
-    def importance(self, z: np.ndarray) -> np.ndarray:
-        return self.value(z)
-
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return e^{z−1}; beyond e^600 it no longer grows, so that sums stay finite."""
         return np.exp(np.minimum(z - 1, _HIGHEST))
 
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return self.value(z)
-
-    def second_derivative(self, z: np.ndarray) -> np.ndarray:
-        return self.value(z)
+    # e^x is its own derivative.
+    importance = derivative = second_derivative = value
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return z − ω(ln step + z − 1), with the Wright omega function."""

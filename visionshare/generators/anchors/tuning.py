@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 
 
-def tunable(family: KernelAnchors) -> TunableAnchors:
-    """Return the features of a fitted family as a function of parameters that gradients move."""
-    return TunableAnchors(family)
-
-
 class TunableAnchors:
     """Tapered linear functions, or Gaussians, whose anchors and radii move."""
 
@@ -80,3 +75,6 @@ class TunableAnchors:
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""
         return self._family.with_own_anchors()
+
+
+tunable = TunableAnchors

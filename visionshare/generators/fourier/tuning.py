@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 _AT_ONCE = 512
 
 
-def tunable(family: RandomFourier) -> TunableFrequencies:
-    """Return the features of a fitted family as a function of parameters that gradients move."""
-    return TunableFrequencies(family)
-
-
 class _Waves(NamedTuple):
     """Scaled inputs (n, p), and cosines and sines of all pairs (n, n_pairs)."""
 
@@ -99,3 +94,6 @@ class TunableFrequencies:
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""
         return self._family.take(np.arange(self._family.n_features_))
+
+
+tunable = TunableFrequencies

@@ -25,11 +25,6 @@ _FILTERS = 4
 _PHASE = 2.0
 
 
-def tunable(family: GaborBank) -> TunableFilters:
-    """Return the features of a fitted family as a function of parameters that gradients move."""
-    return TunableFilters(family)
-
-
 class TunableFilters:
     """Pooled absolute responses of filters whose parameters move."""
 
@@ -116,6 +111,9 @@ class TunableFilters:
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""
         return self._family.at(self._family.filters_.copy())
+
+
+tunable = TunableFilters
 
 
 def _in_blocks(function: Callable[[np.ndarray], None], ids: np.ndarray, n_jobs: int) -> None:

@@ -20,11 +20,6 @@ _PIXEL_EXPONENT = -8
 _LARGER = np.float32(256 / 255)
 
 
-def tunable(network: Network) -> TunableNetwork:
-    """Return the features of a network as a function of parameters that gradients move."""
-    return TunableNetwork(network)
-
-
 class TunableNetwork:
     """A network's features as a function of parameters."""
 
@@ -121,6 +116,9 @@ class TunableNetwork:
     def whole_layers(self) -> tuple[list[Fitted], np.ndarray]:
         """Return the layers of integers, and where in the last one each feature is."""
         return [layer.integers() for layer in self._layers], self._places
+
+
+tunable = TunableNetwork
 
 
 def check_quantizable(family: Any, argument: str = "family") -> None:

@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from visionshare.generators.monomials.family import Monomials
 
 
-def pictures(family: Monomials, sample: Sample) -> MonomialPictures:
-    """Return the pictures of the factors."""
-    return MonomialPictures(family, sample)
-
-
 class MonomialPictures(Pictures):
     """The pictures of the factors, numbered as the family inside has them."""
 
@@ -35,3 +30,6 @@ class MonomialPictures(Pictures):
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         """Return the tiles of all factors."""
         return tuple(chain.from_iterable(self._base.tiles(int(j)) for j in self._factors[feature]))
+
+
+pictures = MonomialPictures

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
 
-def pictures(family: PatchTemplates, sample: Sample) -> PatchPictures:
-    """Return pictures of the features."""
-    return PatchPictures(family, sample)
-
-
 class PatchPictures(TemplatePictures):
     """Pictures of templates, and of the masks over the positions where maxima are taken."""
 
@@ -52,3 +47,6 @@ class PatchPictures(TemplatePictures):
 
     def _mask(self, feature: int) -> Tile:
         return Tile(np.clip(self._family.describe(feature)["mask"], 0, 1))
+
+
+pictures = PatchPictures

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 
 
-def tunable(family: PatchTemplates) -> TunableTemplates:
-    """Return the features of a fitted family as a function of parameters that gradients move."""
-    return TunableTemplates(family)
-
-
 class TunableTemplates:
     """Patch features whose templates and masks move; the supports of the masks stay the same."""
 
@@ -157,3 +152,6 @@ class TunableTemplates:
     def family(self) -> PatchTemplates:
         """Return the family with the current parameters."""
         return self._family.take(np.arange(self._family.n_features_))
+
+
+tunable = TunableTemplates

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from visionshare.generators.union.family import UnionOfFamilies
 
 
-def pictures(family: UnionOfFamilies, sample: Sample) -> UnionPictures:
-    """Return the pictures of all families."""
-    return UnionPictures(family, sample)
-
-
 class UnionPictures(Pictures):
     """The pictures of each family, with the numbers that its features have in the union."""
 
@@ -39,3 +34,6 @@ class UnionPictures(Pictures):
         """Return what the feature's family draws of it."""
         part = self._part_of[feature]
         return self._parts[part].tiles(int(np.sum(self._part_of[:feature] == part)))
+
+
+pictures = UnionPictures

@@ -161,7 +161,7 @@ def test_of_equal_maxima_the_first_is_the_place():
 def test_gradients_are_those_of_differences(n, pool, grid, depthwise, dtype):
     images = BYTES[:9] if dtype == np.uint8 else FLOATS[:9]
     layer = random_layer(images.shape[1:], n, 3, 1, pool, grid, depthwise)
-    moving = (MovingDepthwise if depthwise else MovingTemplates)(layer, Forward)
+    moving = (MovingDepthwise if depthwise else MovingTemplates)(layer)
     values, seen = moving.forward(images, 1)
     G = np.random.default_rng(2).normal(size=values.shape).astype(np.float32)
     own, below = moving.backward(images, seen, G, 1, True)
@@ -188,7 +188,7 @@ def test_gradients_are_those_of_differences(n, pool, grid, depthwise, dtype):
 def test_gradients_do_not_depend_on_threads(depthwise):
     images = np.concatenate([FLOATS] * 4)
     layer = random_layer(images.shape[1:], 5, 3, 1, 2, None, depthwise)
-    moving = (MovingDepthwise if depthwise else MovingTemplates)(layer, Forward)
+    moving = (MovingDepthwise if depthwise else MovingTemplates)(layer)
     values, seen = moving.forward(images, 1)
     one = moving.backward(images, seen, values, 1, True)
     three = moving.backward(images, seen, values, 3, True)

@@ -25,6 +25,7 @@ from visionshare.errors.inputs import checked_path
 from visionshare.files.tensors import read_tensor_file, write_tensor_file
 from visionshare.generators import family_from_state
 from visionshare.generators.layers.former import current_header
+from visionshare.generators.states import arrays_below
 
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
@@ -93,7 +94,7 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     header, arrays = current_header(header, arrays, "family.")
-    family = family_from_state(header["family"], _part(arrays, "family."))
+    family = family_from_state(header["family"], arrays_below("family.", arrays))
     classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
@@ -111,14 +112,9 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "exit_rule": _exit_rule(header.get("exit_rule")),
         "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
         "values": TrainingValues.from_values(header.get("values")),
-        "unknown": UnknownRule.from_values(header.get("unknown"), _part(arrays, "unknown.")),
+        "unknown": UnknownRule.from_values(header.get("unknown"), arrays_below("unknown.", arrays)),
         "answer": rule_from_values(header.get("answer")),
     }
-
-
-def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a part of a classifier, without its name."""
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _class_values(classes: np.ndarray) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
-from visionshare.generators.states import Arrays, State, check_image_shape
+from visionshare.generators.states import Arrays, State, arrays_below, check_image_shape
 
 DEEPEST = 8
 
@@ -50,9 +50,7 @@ def parts_from_state(state: State, arrays: Arrays) -> tuple[tuple[int, ...], lis
     shape = check_image_shape(state.get("image_shape"))
     parts = []
     for number, part_state in enumerate(states):
-        prefix = f"{number}."
-        part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        part = family_from_state(part_state, part_arrays)
+        part = family_from_state(part_state, arrays_below(f"{number}.", arrays))
         if tuple(part.image_shape_) != shape:
             raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
         parts.append(part)

@@ -17,6 +17,7 @@ from visionshare.generators.layers.layer import Fitted
 from visionshare.generators.layers.steps import call_kernel
 from visionshare.generators.layers.templates.intrinsics import LANES
 from visionshare.generators.layers.templates.responses import aligned, unset
+from visionshare.generators.layers.templates.tables import whole_vectors
 
 # Where each number of a step is in its row.
 _KERNEL, _INTS, _WEIGHTS, _WORK, _SIZE, _KEEPS = range(6)
@@ -50,8 +51,8 @@ def chain_of(layers: Sequence[Fitted]) -> Chain:
         step[_KEEPS] = layer.keeps_bytes
         n_ints += len(code.ints)
         # Weights begin with a line of the cache.
-        n_weights += _whole_vectors(len(code.weights))
-        n_work += _whole_vectors(code.work)
+        n_weights += whole_vectors(len(code.weights))
+        n_work += whole_vectors(code.work)
     ints = np.concatenate([code.ints for _, _, code in parts])
     chain = Chain(steps, ints, aligned(n_weights), n_work, layers[0].takes_bytes)
     renew(chain, layers)
@@ -63,10 +64,6 @@ def renew(chain: Chain, layers: Sequence[Fitted]) -> None:
     codes = [code for layer in layers for _, code in layer.steps]
     for step, code in zip(chain.steps, codes, strict=True):
         chain.weights[step[_WEIGHTS] : step[_WEIGHTS] + len(code.weights)] = code.weights
-
-
-def _whole_vectors(n: int) -> int:
-    return -(-n // LANES) * LANES
 
 
 @njit(cache=True, nogil=True)

@@ -24,7 +24,13 @@ from visionshare.generators.layers.templates.layer import TemplateLayer
 from visionshare.generators.layers.units.layer import UnitLayer
 from visionshare.generators.nested import check_depth
 from visionshare.generators.registry import family_from_state
-from visionshare.generators.states import Arrays, State, StateAndArrays, check_image_shape
+from visionshare.generators.states import (
+    Arrays,
+    State,
+    StateAndArrays,
+    arrays_below,
+    check_image_shape,
+)
 
 #: Layers, and where the features are in the last one's output.
 Layers = tuple[list[Fitted], np.ndarray]
@@ -55,7 +61,7 @@ def current_header(header: State, arrays: Arrays, prefix: str = "") -> StateAndA
     # Labels and metadata are users' own: their names stay.
     named = [name for name in ("family", "preprocessing") if name in header]
     renamed = {name: _renamed(header[name]) for name in named}
-    family, own = _with_networks(renamed["family"], _below(prefix, arrays))
+    family, own = _with_networks(renamed["family"], arrays_below(prefix, arrays))
     others = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
     of_family = {f"{prefix}{name}": array for name, array in own.items()}
     return {**header, **renamed, "family": family}, {**others, **of_family}
@@ -75,11 +81,6 @@ def _renamed(value: Any) -> Any:
     return renamed
 
 
-def _below(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-
-
 def _with_networks(state: Any, arrays: Arrays) -> tuple[Any, dict[str, np.ndarray]]:
     """Return a description, and its arrays, with lists of layers in place of nested families."""
     if not isinstance(state, Mapping):
@@ -90,7 +91,7 @@ def _with_networks(state: Any, arrays: Arrays) -> tuple[Any, dict[str, np.ndarra
         network = Network.of(layers, places, check_image_shape(state.get("image_shape")))
         return network.to_state()
     parts = [
-        _with_networks(part, _below(f"{number}.", arrays))
+        _with_networks(part, arrays_below(f"{number}.", arrays))
         for number, part in enumerate(state.get("parts", ()))
     ]
     if not parts:
@@ -124,7 +125,7 @@ def _part(state: State, arrays: Arrays) -> Layers:
     parts = state.get("parts")
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
         raise InputError("parts", type(parts).__name__, "a list of one family")
-    return _layers(parts[0], _below("0.", arrays))
+    return _layers(parts[0], arrays_below("0.", arrays))
 
 
 def _parameters(state: State, *names: str) -> list[Any]:
@@ -268,7 +269,7 @@ def _quantized(state: State, arrays: Arrays, shape: Shape) -> Layers:
         kind = own.get("kind") if isinstance(own, Mapping) else None
         if kind not in _INTEGERS:
             raise InputError("kind", kind, " or ".join(map(repr, _INTEGERS)))
-        part = _below(f"{number}.", arrays)
+        part = arrays_below(f"{number}.", arrays)
         layers.append(layer_class(_INTEGERS[kind], fitted=True).from_state(own, part, shape))
         shape = layers[-1].out_shape
     places = arrays.get("places")

@@ -33,6 +33,7 @@ from visionshare.generators.states import (
     Arrays,
     State,
     StateAndArrays,
+    arrays_below,
     check_image_shape,
     check_state,
     family_state,
@@ -408,8 +409,7 @@ class Network(FeatureFamily):
         for number, own in enumerate(states):
             if not isinstance(own, Mapping):
                 raise InputError("layers", type(own).__name__, "tables")
-            prefix = f"{number}."
-            part = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            part = arrays_below(f"{number}.", arrays)
             layers.append(layer_class(own.get("kind"), fitted=True).from_state(own, part, shape))
             shape = layers[-1].out_shape
         return cls.of(layers, arrays["places"], image_shape)

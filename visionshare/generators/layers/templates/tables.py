@@ -56,8 +56,8 @@ def code_of(
     n_cells = len(positions.firsts) - 1
     lanes = int(lanes_of(n))
     rows = (height + 2 * pads[0]) * line
-    canvas = _whole_vectors(rows + LANES)
-    sums = _whole_vectors(len(sums_of(positions)))
+    canvas = whole_vectors(rows + LANES)
+    sums = whole_vectors(len(sums_of(positions)))
     header = np.zeros(HEADER, np.int64)
     header[HEIGHT] = height
     header[WIDTH] = width * channels
@@ -78,11 +78,11 @@ def code_of(
     work = canvas + sums + spare
     across = int(header[ACROSS])
     header[FEW] = (
-        n <= _FEW and regular_pool(*cells) == 2 and across >= _FILLED * _whole_vectors(across)
+        n <= _FEW and regular_pool(*cells) == 2 and across >= _FILLED * whole_vectors(across)
     )
     if header[FEW]:
         # Planes of even and of odd columns, and the maxima of a vector of cells.
-        work = _whole_vectors(rows + channels * (height + 2 * pads[0]))
+        work = whole_vectors(rows + channels * (height + 2 * pads[0]))
         work += LANES * (2 * channels + 1 + FEW_TOGETHER)
     ints = np.concatenate([header, positions.firsts, positions.starts])
     return LayerCode(ints, packed_taps(templates, biases, bool(header[FEW])), work)
@@ -101,7 +101,8 @@ def packed_taps(templates: np.ndarray, biases: np.ndarray, few: bool) -> np.ndar
     return np.asarray(taps_of(flat, np.array(biases, np.float32)).values)
 
 
-def _whole_vectors(n: int) -> int:
+def whole_vectors(n: int) -> int:
+    """Return the numbers of as many vectors as n numbers need."""
     return -(-n // LANES) * LANES
 
 

@@ -126,7 +126,7 @@ def test_classes_have_weights(features):
     y = np.array(["dark", "bright"])[rng.integers(0, 2, 120)]
     images = rng.integers(0, 200, (120, 9, 9)) + 30 * (y == "bright")[:, None, None]
     images = images.astype(np.uint8)
-    model = ImageClassifier(features, budget=3000, n_jobs=1, random_state=0)
+    model = ImageClassifier(features, budget=3000, augment=False, n_jobs=1, random_state=0)
     share = []
     for name in ("bright", "dark"):
         model.set_params(class_weight={name: 50.0}).fit(images, y)

@@ -308,7 +308,7 @@ def test_products_are_induced():
 
 
 def test_weights_of_examples_count_as_repetitions():
-    X, y = _classes(m=40)
+    X, y = _classes(m=40, d=6)
     omega = np.random.default_rng(2).integers(0, 4, 40)
     settings = {"alpha": 6.0, "scaling": "none", **EXACT}
     for solver, penalty in SOLVERS:

@@ -144,11 +144,16 @@ def _run_chain(
 ) -> None:
     """Write what a chain makes of images (n, size)."""
     if len(images) <= _AT_ONCE:
-        piece.run(images, unit, *piece.chain, out, places)
+        piece.run(_writable(images), unit, *piece.chain, out, places)
         return
 
     def block(start: int, stop: int) -> None:
         seen = places[start:stop] if len(places) else places
-        piece.run(images[start:stop], unit, *piece.chain, out[start:stop], seen)
+        piece.run(_writable(images[start:stop]), unit, *piece.chain, out[start:stop], seen)
 
     run_blocks(block, len(images), _AT_ONCE, n_jobs)
+
+
+def _writable(images: np.ndarray) -> np.ndarray:
+    """Return few images so that they need no kernel of their own."""
+    return images if images.flags.writeable else images.copy()

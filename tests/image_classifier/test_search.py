@@ -104,11 +104,11 @@ def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypa
 def test_variants_are_tried_where_they_are_asked_for(many):
     wanted = ("residual", "strided", "depthwise", "means")
     settings = replace(FEW, close=0.0, variants=wanted, optimizer="muon", n_greedy=0)
-    proposals = [trial.proposal for trial in choose(many, Budget(30_000), settings).trials]
+    proposals = [trial.proposal for trial in choose(many, Budget(12_000), settings).trials]
     assert {p.structure.variant for p in proposals} == {"", *wanted}
     assert {p.optimizer for p in proposals} == {"muon"}
     assert all(str(p).endswith(", muon") for p in proposals)
-    plain = choose(many, Budget(30_000), replace(FEW, close=0.0, n_greedy=0)).trials
+    plain = choose(many, Budget(12_000), replace(FEW, close=0.0, n_greedy=0)).trials
     assert {(t.proposal.structure.variant, t.proposal.optimizer) for t in plain} == {("", "adam")}
 
 

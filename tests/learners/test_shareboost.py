@@ -195,9 +195,9 @@ def test_rounds_of_other_examples_are_not_resumed(scaling, tmp_path):
 def test_early_stop_keeps_the_best_round(digits):
     X, y = digits
     rng = np.random.default_rng(0)
-    X = np.hstack([X[:400], rng.normal(size=(400, 200))])
+    X = np.hstack([X[:200], rng.normal(size=(200, 100))])
     model = ShareBoost(rounds=60, validation_fraction=0.3, patience=5, alpha=0, penalty="none")
-    model.fit(X, y[:400])
+    model.fit(X, y[:200])
     errors = [step.validation_error for step in model.path_]
     assert len(errors) < 60
     assert errors[-1] == min(errors)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.generators.clustering import cluster_centers
+from visionshare.generators.clustering import cluster_centers, one_thread
 
 CENTERS = ("kmeans", "sample")
 # Stands for "no limit" among radii: files hold finite numbers alone.
@@ -19,13 +19,12 @@ _ANCHORS = 16
 def projection(X: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return components (n_components, p) and mean (p,) of a PCA, float32."""
     from sklearn.decomposition import PCA
-    from threadpoolctl import threadpool_limits
 
     # Exact both, and without random numbers.
     solver = "covariance_eigh" if len(X) >= X.shape[1] else "full"
     pca = PCA(n_components, svd_solver=solver)
     # Constant inputs have no variance to explain.
-    with threadpool_limits(limits=1), np.errstate(divide="ignore", invalid="ignore"):
+    with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
         pca.fit(X)
     return np.ascontiguousarray(pca.components_, np.float32), pca.mean_.astype(np.float32)
 

@@ -44,8 +44,12 @@ def check_identifier(argument: str, name: object) -> str:
 
 def number(value: float) -> str:
     """Return a float32 as a C literal that reads back as the same float32."""
-    with np.errstate(over="ignore"):
-        value = np.float32(value)
+    if not isinstance(value, np.float32):
+        with np.errstate(over="ignore"):
+            value = np.float32(value)
+    # Most numbers: they need no look at their exponent.
+    if 1e-4 <= abs(value) < 1e7:
+        return np.format_float_positional(value, unique=True, trim="0") + "f"
     if not np.isfinite(value):
         raise InputError("value", float(value), "numbers in the range of float32")
     text = np.format_float_scientific(value, unique=True, trim="0", exp_digits=1)

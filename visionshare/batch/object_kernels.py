@@ -36,7 +36,7 @@ def object_boxes(numbers: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def object_alone(pixels: np.ndarray, numbers: np.ndarray, number: int) -> np.ndarray:
-    """Return a block of an image with all pixels but those of one number black."""
+    """Return a block of an image where only pixels with one number are kept, the others black."""
     # pixels: (H, W) or (H, W, 3), uint8
     # numbers: (H, W), whole numbers
     alone = np.zeros(pixels.shape, np.uint8)

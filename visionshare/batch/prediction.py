@@ -248,7 +248,7 @@ def _classified_there(classifier: CompactClassifier, paths: tuple[str, ...]) -> 
 def _classified(
     classifier: CompactClassifier, paths: tuple[str, ...], threads: ThreadPoolExecutor | None
 ) -> Iterator[Classified]:
-    """Yield the batch of these pictures, or those of a tar."""
+    """Yield the batch of these pictures, or the pictures of a tar."""
     if not is_tar(paths[0]):
         pictures = [Content(path, path) for path in paths]
         yield _classified_pictures(classifier, pictures, threads, len(paths))

@@ -16,7 +16,7 @@ _CHUNK = 4 << 20
 
 
 def score_images(classifier: CompactClassifier, images: np.ndarray, mapper: Mapper) -> np.ndarray:
-    """Return the scores of images: those of ``classifier.decision_function``, bit for bit."""
+    """Return the scores of images, equal to ``classifier.decision_function`` bit for bit."""
     plain = replace(classifier, exit_rule=None, path=())
     step = max(1, _CHUNK // max(1, images[:1].nbytes))
 

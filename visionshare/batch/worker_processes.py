@@ -1,8 +1,8 @@
 """Processes that call functions for this one, each over a connection of its own.
 
-Unlike those of ``concurrent.futures``, they can be killed at any moment: a process that dies while
-it sends a result closes its connection, where one queue for all of them would wait for the rest
-of that result forever.
+Unlike the processes of ``concurrent.futures``, they can be killed at any moment: a process that
+dies while it sends a result closes its connection, where one queue for all of them would wait for
+the rest of that result forever.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ class CompactClassifier:
         Raises
         ------
         InputError
-            If the images are of another kind than those of training.
+            If the images are of another kind than the training images.
         DataError
             If a file cannot be read.
 
@@ -289,7 +289,7 @@ class CompactClassifier:
         Raises
         ------
         InputError
-            If the images are of another kind than those of training, or hold values that are not
+            If the images are of another kind than the training images, or hold values that are not
             finite, or so large that scores are not.
         DataError
             If a file cannot be read.
@@ -387,7 +387,7 @@ class CompactClassifier:
     def at(self, t: int) -> CompactClassifier:
         """Return the classifier after the first ``t`` rounds of learning.
 
-        Its probabilities are those of the temperature that was fitted to the whole classifier.
+        Its probabilities use the temperature that was fitted to the whole classifier.
 
         Raises
         ------

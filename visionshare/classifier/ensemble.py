@@ -15,7 +15,7 @@ from visionshare.generators.union import UnionOfFamilies
 
 
 def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
-    """Return one classifier whose scores are the mean of those of several, at the cost of all.
+    """Return one classifier whose scores are the mean of several classifiers', at the cost of all.
 
     Scores are not rescaled: the classifiers should be trained with the same settings, with
     different seeds or images. Where all weights are whole numbers of features in whole numbers,
@@ -32,7 +32,7 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     CompactClassifier
         Of a union of the families. Its path is a single step, it has no exit rule; its
         temperature, and the training loss and error of its step, are means over the classifiers.
-        The metadata are those of the first, with their number as ``members``.
+        The metadata come from the first, with their number as ``members``.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _common_values(members: Sequence[CompactClassifier]) -> TrainingValues | None:
-    """Return the values that all members were trained on; those of numbers may differ."""
+    """Return the values that all members were trained on; ranges of numbers may differ."""
     known = [one.values for one in members if one.values is not None]
     if len(known) < len(members):
         return None

@@ -19,7 +19,7 @@ from visionshare.generators.union.family import UnionOfFamilies
 from visionshare.machine.resources import single_threaded_blas
 
 _MOST_IMAGES = 1000
-# Of the features' mean variance: how near weights stay to those of floats.
+# Of the features' mean variance: how near integer weights stay to the floats.
 _RIDGE = 0.01
 # Whole numbers up to this are exact in float32.
 _LARGEST_SCORE = 2**24

@@ -29,7 +29,7 @@ _SCORES = 4
 _CONTRASTS = 3
 _SEEN = _SIDE * _SIDE + _SCORES + _CONTRASTS
 _N = _SEEN + _CONTRASTS
-# Measures count no more than those of rare known pictures, in standard deviations.
+# Measures count no more than a rare known picture's, in standard deviations.
 LARGEST = 3.0
 _BATCH = 1024
 # Small values of contrast are told apart on a scale of logarithms.
@@ -113,7 +113,7 @@ class UnknownRule:
     def known(self, images: np.ndarray, sums: np.ndarray, temperature: float) -> np.ndarray:
         """Return the share of known pictures that look as strange as each image, (n,).
 
-        The sums are scores, and beside them those of the directions, (n, k + d).
+        The sums are scores, followed by the sums of the directions, (n, k + d).
         """
         starts = range(0, max(1, len(images)), _BATCH)
         parts = [slice(i, i + _BATCH) for i in starts]

@@ -262,7 +262,7 @@ def _near(
 ) -> np.ndarray:
     """Return pictures of no class that are hard to tell from known ones."""
     # They are pieces of known pictures, and copies that are mirrored or turned: those that the
-    # classifier takes for another class, as a picture of a letter, and not those of a flower.
+    # classifier takes for another class, as a picture of a letter, and not a picture of a flower.
     copies, rows = turned(known, 3 * n, seed)
     is_other = np.argmax(classifier.decision_function(copies), axis=1) != labels[rows]
     return np.concatenate([copies[is_other], pieces(known, labels, n, seed)])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def answer_lines(figures: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return lines on the figures of values or several labels; none on those of classes."""
+    """Return lines on the figures of values or several labels; no lines for classes."""
     if f"{prefix}mean_absolute_error" in figures:
         low, high = figures[f"{prefix}interval"]
         return [

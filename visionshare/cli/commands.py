@@ -47,7 +47,7 @@ class _SharedHelp:
     """A command or group that takes the options of the root, and shows help under headings."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, with those of all commands before ``--help``."""
+        """Return the parameters, with the options of all commands before ``--help``."""
         *own, help_option = super().get_params(ctx)  # type: ignore[misc]
         root = ctx.find_root().command
         if self is root:

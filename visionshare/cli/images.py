@@ -132,7 +132,7 @@ def labeled_images(
 
 
 def _target_of(model: CompactClassifier, given: dict[str, str]) -> Target | None:
-    """Return the columns of a table that are read: those of an option, or those of training."""
+    """Return the columns of a table that are read: given by an option, or known from training."""
     from visionshare.answers import ValueRule
     from visionshare.datasets.readers.targets import target_of_rule
 

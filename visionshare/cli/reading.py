@@ -136,7 +136,7 @@ def _files(page: Path) -> list[Path]:
 
 
 def _check_files(out: Path, names: list[str], inputs: list[str | Path]) -> None:
-    """Check that pages differ in their names, and replace no files but those of an earlier run."""
+    """Check that pages differ in their names, and replace only files of an earlier run."""
     for name, n in Counter(names).items():
         if n > 1:
             raise InputError("--out", f"several pages named {name!r}", "pages of different names")

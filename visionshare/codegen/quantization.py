@@ -48,7 +48,7 @@ def stored_rows(values: np.ndarray, bits: int | None) -> StoredRows:
 
 
 def quantize_clipped(values: np.ndarray, bits: int) -> Quantized:
-    """Return integers of few bits whose rows are nearest to those of a table."""
+    """Return integers of few bits whose rows are nearest to a table's."""
     # A row's largest values may be cut: the scale is that of the least squared error.
     values = np.asarray(values, np.float64)
     bound = 2 ** (bits - 1) - 1

@@ -19,7 +19,7 @@ _DAMPING = 0.01
 def round_on_examples(
     values: np.ndarray, bits: int, columns: Callable[[int, int], np.ndarray]
 ) -> Quantized:
-    """Return integers whose sums over examples are near those of a table."""
+    """Return integers whose sums over examples are near a table's."""
     # Columns are rounded one after the other, those with large inputs first; what the columns
     # that are left can make good of an error is added to them, by least squares.
     values = np.asarray(values, np.float64)
@@ -36,7 +36,7 @@ def round_on_examples(
 def round_by_moments(
     values: np.ndarray, scales: np.ndarray, bits: int, gram: np.ndarray
 ) -> np.ndarray:
-    """Return integers (k, p) whose sums are near those of a table, given the inputs' moments."""
+    """Return integers (k, p) whose sums are near a table's, given the inputs' moments."""
     from scipy.linalg import cho_factor, cho_solve, cholesky
 
     power = np.diag(gram).copy()

@@ -55,7 +55,7 @@ class SparseColumns(Columns):
             raise InputError("dtype", dtype, "'float32' or 'float64'")
         if not issparse(X) or X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InputError("X", type(X).__name__, "a sparse matrix (m, d) of numbers")
-        # Sorting the entries of a column in place would sort those of the caller.
+        # Sorting the entries of a column in place would sort the caller's.
         matrix = csc_array(X, dtype=dtype, copy=True)
         matrix.sum_duplicates()
         super().__init__(matrix.shape, dtype, groups, n_jobs)

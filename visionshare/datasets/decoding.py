@@ -154,7 +154,7 @@ def free_range(source: Source) -> tuple[float, float] | None:
 
 
 def _may_have_free_range(path: str | os.PathLike[str]) -> bool:
-    """Return whether the first bytes of a file are those of a format that has such pictures."""
+    """Return whether the first bytes of a file belong to a format that has such pictures."""
     with suppress(OSError), open(path, "rb") as file:
         found = format_of(file.read(16))
         return found is not None and found.name in FREE
@@ -208,7 +208,7 @@ def upright_picture(picture: Image.Image) -> Image.Image:
 def picture_header(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[int, int, str, str]:
     """Return a picture's height, width, mode and format; no pixel is decoded.
 
-    Height and width are those of :func:`decode_image`'s array.
+    Height and width are as in :func:`decode_image`'s array.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def _correlations(pictures: np.ndarray, families: np.ndarray) -> np.ndarray:
 
 @functools.lru_cache(maxsize=4096)
 def drawn_by(path: Path, characters: str) -> str:
-    """Return those of these characters that a font file has, and draws with ink."""
+    """Return which of these characters a font file has, and draws with ink."""
     from fontTools.ttLib import TTFont
     from PIL import ImageFont
 

@@ -71,7 +71,7 @@ class Intake:
         # 1) what is prepared, or needs no preparation, stays as it is
         if fitting is not None and fitting.dtype == np.uint8 and self.keeps_bytes:
             return fitting
-        # 2) are the values those of training?
+        # 2) are the values in the range of the training images?
         arrays = numeric_arrays(listed)
         self.values.check(arrays)
         if fitting is None:

@@ -24,7 +24,7 @@ _TOO_BRIGHT = 2.0
 
 @dataclass(frozen=True)
 class TrainingValues:
-    """The values of the training images: the measure of those of later images."""
+    """The values of the training images, by which later images are measured."""
 
     low: float = 0.0
     high: float = 255.0
@@ -46,7 +46,7 @@ class TrainingValues:
 
     @property
     def becomes_bytes(self) -> tuple[float, float]:
-        """The values that become 0 and 255; those of bytes where the range is not known."""
+        """The values that become 0 and 255; 0 and 255 themselves where the range is not known."""
         return self.range if self.high > self.low else BYTE
 
     def to_values(self) -> dict[str, Any]:

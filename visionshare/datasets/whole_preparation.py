@@ -142,7 +142,7 @@ def _windows(side: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _smooth(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return pixels between those of a smaller picture, in proportion to their nearness."""
+    """Return pixels between a smaller picture's pixels, in proportion to their nearness."""
     sums = part.astype(np.int64)
     for axis in (1, 0):
         side = part.shape[axis]

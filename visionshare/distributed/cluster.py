@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ClusterEngine(Engine):
-    """Partitions on workers: one actor a worker holds those of it.
+    """Partitions on workers: one actor per worker holds the partitions there.
 
     A worker that is lost loses its partitions. They are placed on others, or on the one that was
     started in its place, and the requests that they need are carried out again.

@@ -45,7 +45,7 @@ class _Actor:
 
 
 class WorkerParts:
-    """Parts on workers, one actor each; those of a worker that is lost are placed anew."""
+    """Parts on workers, one actor each; the parts of a lost worker are placed anew."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ def tells_of_loss(error: Exception) -> bool:
     if type(error) is RuntimeError and "Actor was lost" in str(error):
         return True
     gone = (Missing, CancelledError, CommClosedError, KilledWorker, ConnectionError)
-    # An actor says a plain OSError; those of files are of its subclasses.
+    # An actor raises a plain OSError; errors of files are subclasses of it.
     return isinstance(error, gone) or type(error) is OSError
 
 

@@ -123,7 +123,7 @@ class CompiledClassifier:
         return predict_labels(self.classes_, self.decision_function(images))
 
     def predict_proba(self, images: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, k), as those of the classifier."""
+        """Return probabilities (n, k), as the classifier does."""
         scores = self.decision_function(images)
         if self._answer is not None:
             return self._answer.probabilities(scores, self._temperature)

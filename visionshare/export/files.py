@@ -50,7 +50,7 @@ def write_program(program: CProgram, folder: Path, argument: str = "folder") -> 
 
 
 def write_files(files: Mapping[str, str | bytes], folder: Path, argument: str) -> list[Path]:
-    """Write files into a folder; those of an earlier export are replaced, and no others."""
+    """Write files into a folder; only files of an earlier export are replaced."""
     paths = [folder / name for name in files]
     with _write_errors(folder, argument, "a folder"):
         for path in paths:

@@ -62,7 +62,7 @@ def images_fingerprint(images: np.ndarray) -> str:
 
 
 def joined_fingerprint(shape: tuple[int, ...], blocks: Sequence[str]) -> str:
-    """Return the identity of images from those of their blocks, which need not fit in memory."""
+    """Return the identity of images from their blocks' identities; they need not fit in memory."""
     return hashlib.sha256(json.dumps([list(shape), *blocks]).encode()).hexdigest()
 
 

@@ -55,7 +55,7 @@ class Parameters:
         return found
 
     def set_params(self: Some, **parameters: Any) -> Some:
-        """Set parameters by name, ``outer__inner`` for those of a parameter."""
+        """Set parameters by name; ``outer__inner`` sets a parameter of a parameter."""
         # Return this object.
         from sklearn.base import BaseEstimator
 

@@ -125,7 +125,7 @@ class Pictures:
     """What is drawn of a family; of one without pictures, nothing."""
 
     def panels(self, numbers: Sequence[int]) -> list[Panel]:
-        """Return the panels, those of the first layer first."""
+        """Return the panels, beginning with the first layer's."""
         return []
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:

@@ -37,7 +37,7 @@ _GROUP = "visionshare.families"
 
 @cache
 def _homes() -> dict[str, str]:
-    """Return where the class of each family is; ours come before those of other packages."""
+    """Return where the class of each family is; ours come before other packages' families."""
     others = {point.name: point.value for point in entry_points(group=_GROUP)}
     return {**others, **FAMILIES}
 

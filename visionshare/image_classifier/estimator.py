@@ -78,7 +78,7 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
     budget : number or mapping, optional
         What the classifier may cost an image: multiply-accumulates, or limits by name,
         ``{"macs": 200_000, "bytes": 65_536, "microseconds": 50}``. A million multiply-accumulates
-        when omitted. Microseconds are those of this machine, one thread, among many images.
+        when omitted. Microseconds are measured on this machine, one thread, among many images.
         With ``{"flash": "10KiB"}`` it learns in whole numbers of few bits what fits, with its
         code, into so much flash of a Cortex-M4, and three million multiply-accumulates.
     time : float, optional
@@ -130,7 +130,7 @@ class ImageClassifier(ClassifierMixin, ImageEstimator):
         The optimizer of fine-tuning, see :class:`visionshare.FineTuning`.
     warm_start : bool, default False
         Whether a second ``fit`` learns on: structure and features of the first one stay, and no
-        search is made. Give it all images that are to count, those of new classes among them.
+        search is made. Give it all images that are to count, including images of new classes.
 
     Attributes
     ----------

@@ -163,7 +163,7 @@ def _stays_ahead(
 
 
 def _fewer(parts: Parts, most: int, seed: int) -> Parts:
-    """Return parts of fewer images to learn from; those of :meth:`Trials.fewer`."""
+    """Return parts of fewer images to learn from, as :meth:`Trials.fewer` chooses."""
     rows = parts.learning
     if len(rows) <= most:
         return parts
@@ -254,7 +254,7 @@ def _other_folds(
         part = own.images.subset(parts.learning)
         learner = replace(own, data=Data.of(part), images=part, preprocessing=None, max_flash=None)
         compared = own.images.subset(parts.compared)
-        # What is kept has the name of its recipe and its number of images: those of folds agree.
+        # What is kept is named by its recipe and its number of images, which all folds share.
         pairs = [Trials(learner, compared)]
         pairs += [transfer.trials(own, parts)] * (len(proposals) - 1)
         for of_fold, proposal, found in zip(pairs, proposals, scores, strict=True):

@@ -109,7 +109,7 @@ def _run_stages(
         proposals = list(stage(state))
         state.waiting = len(proposals)
         state.later = [later for later, _ in (*stages[number + 1 :], *afterwards)]
-        # On a cluster those of a stage are tried at the same time.
+        # On a cluster the proposals of a stage are tried at the same time.
         n = 1 if state.settings.client is None else len(proposals)
         for first in range(0, len(proposals), max(1, n)):
             if state.best is not None and not state.has_time():

@@ -186,7 +186,7 @@ class StructureSearch:
         return widest(self.data, self.budget, depth, **options)
 
     def has_time(self, seconds: float | None = None) -> bool:
-        """Return whether there are so many seconds, or those of a trial, to search with."""
+        """Return whether so many seconds, by default a trial's, are left to search with."""
         settings = self.settings
         if settings.seconds is None:
             return True

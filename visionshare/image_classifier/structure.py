@@ -18,7 +18,8 @@ from visionshare.learners.fine_tuning.heads import UNITS
 T = TypeVar("T")
 
 #: Other structures of the same layers: a residual sum after the maps; strides in place of cells;
-#: depthwise templates before those of one pixel; means over the plane in place of a grid of cells.
+#: depthwise templates before templates of one pixel; means over the plane in place of a grid of
+#: cells.
 VARIANTS = ("residual", "strided", "depthwise", "means")
 _N_ORIENTATIONS = 6
 # The side of templates of residual sums.
@@ -147,7 +148,7 @@ class Structure:
     def _separated(
         self, n: int, size: int, others: dict[str, Any], *, first: bool
     ) -> list[dict[str, Any]]:
-        """Return a layer of templates, or depthwise ones and then those of a pixel."""
+        """Return a layer of templates, or depthwise ones and then templates of one pixel."""
         layers: list[dict[str, Any]] = []
         if self.variant == "depthwise" and not first:
             patches = {"contrast": "unit", "n_patches": others["n_patches"]}

@@ -165,5 +165,5 @@ def _no_scores(active: ActiveSet) -> np.ndarray:
 def _merged(
     active: ActiveSet, scores: np.ndarray, Z: np.ndarray, folds: np.ndarray, fold: int
 ) -> np.ndarray:
-    """Return scores (m, k) with those of one fold from tiled ones."""
+    """Return scores (m, k) of one fold from tiled ones."""
     return np.where((folds == fold)[:, None], active.flat(Z), scores)

@@ -36,7 +36,7 @@ def run_identity(settings: Sequence[object], *arrays: np.ndarray) -> str:
 
 
 class History(Generic[R]):
-    """The rounds of one fit: those that a checkpoint has kept, then those of the loop.
+    """The rounds of one fit: first from a checkpoint, then from the loop.
 
     A checkpoint is a folder of one run, with a file for each round: a dataclass of numbers and
     arrays. A folder of another run is refused with an InputError.

@@ -41,7 +41,7 @@ class GreedyTL(Classifier):
         ``alpha="auto"`` does λ, and with it: far fewer columns than ``tol`` lets enter, at some
         loss of accuracy.
     sources : sequence, optional
-        Predictors whose scores are columns too, after those of X; see
+        Predictors whose scores are columns too, after X's; see
         :class:`visionshare.generators.sources.SourceClassifiers`. Not with ``Columns``: their
         family may be a union that holds sources.
     alpha : float or "auto", default 1.0

@@ -168,7 +168,7 @@ class JointBoost(Classifier):
         classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
-        """Return the compact classifier of the chosen stumps, by default those of ``stumps_``.
+        """Return the compact classifier of the chosen stumps, ``stumps_`` by default.
 
         See :meth:`visionshare.learners.base.Classifier.to_classifier`.
         """

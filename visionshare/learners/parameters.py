@@ -1,4 +1,4 @@
-"""Checks of learners' parameters, beside those of families; each says what is accepted."""
+"""Checks of learners' parameters; each says what is accepted."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def chosen_settings(
     """Return settings with the alpha and the rounds of least error on left-out examples."""
     # Each fold selects anew: the left-out scores of a round's columns were no guide, as these
     # columns were selected on the example that is left out. With 20 examples or fewer each is a
-    # fold; those of weight 0 are in none. A selection of more rounds begins with that of fewer:
-    # all numbers of rounds cost one selection.
+    # fold; examples of weight 0 are in none. A selection of more rounds begins with the selection
+    # of fewer: all numbers of rounds cost one selection.
     if settings.rounds is not None and settings.alpha is not None:
         return settings
     most = min(settings.rounds or _MOST_ROUNDS, columns.shape[1])

@@ -155,7 +155,7 @@ class TaskRegressor(Regressor, TaskLearner):
         return weight * min(1.0, spread) if spread > _ROUNDING * abs(numbers).max() else weight
 
     def _before(self, problem: TaskProblem) -> Round | None:
-        """Return the best intercepts; one step of any solver finds those of squares."""
+        """Return the best intercepts; one step of any solver finds them for squared losses."""
         if isinstance(problem.loss, Squared):
             return None
         alone = intercepts_alone(problem)
@@ -204,7 +204,7 @@ def _outside(_: TaskProblem, folds: np.ndarray, fold: int) -> np.ndarray:
 def _replaced(
     problem: TaskProblem, scores: np.ndarray, used: np.ndarray, weights: TaskWeights
 ) -> np.ndarray:
-    """Return scores, of which those of rows that are not used are by other weights."""
+    """Return scores, with the unused rows scored by other weights."""
     return np.where(used[:, None], scores, _scores(problem, weights))
 
 

@@ -298,7 +298,7 @@ class TaskLearner(Learner):
     ) -> float:
         """Return λ_max, the least alpha that leaves all weights of the tasks at 0."""
         # It is the largest dual norm of a candidate's gradient at the best intercepts, among the
-        # candidates that the search looks at: for fresh draws those of one round.
+        # candidates that the search looks at: for fresh draws, one round's.
         if self._norm().least(1.0) == 0:
             raise InputError("penalty", self._norm(), "a norm that makes weights zero")
         tiny = _TINY * self._gradient_scale(y, sample_weight)

@@ -214,7 +214,7 @@ class Insensitive:
         return _newton_prox(self, np.asarray(z, np.float64), step)
 
     def fenchel_young(self, z: np.ndarray, scale: float) -> np.ndarray:
-        """Return an upper bound: the sum of those of both terms."""
+        """Return an upper bound: the sum of both terms' bounds."""
         half = Logistic()
         up, down = 1 + z - self.eps, 1 - z - self.eps
         return half.fenchel_young(up, scale) + half.fenchel_young(down, scale)

@@ -63,7 +63,7 @@ def memory_limit(limit: str | int, option: str = "memory") -> Iterator[MemoryBou
 
 
 def memory_room() -> int:
-    """Return the bytes that the bound in force leaves; without one, those of this machine."""
+    """Return the bytes that the bound in force leaves; without a bound, this machine's memory."""
     return _bound().room
 
 

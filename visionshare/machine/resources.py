@@ -29,7 +29,7 @@ _kernel_threads: ContextVar[int] = ContextVar("kernel_threads", default=1)
 
 def parse_size(size: str | int, argument: str = "memory") -> int:
     """Return a number of bytes from a size such as ``"2GiB"``, ``"500 MB"`` or ``1024``."""
-    # Units are those of pydantic's ``ByteSize``: MB, or M, is 10⁶ bytes, and MiB 2²⁰.
+    # Units as in pydantic's ``ByteSize``: MB, or M, is 10⁶ bytes, and MiB 2²⁰.
     # Imported here: pydantic takes long to import, and only commands and recipes write sizes.
     from pydantic import ByteSize, TypeAdapter, ValidationError
 

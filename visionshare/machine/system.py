@@ -17,7 +17,7 @@ from typing import Any
 # Windows refuses to replace or remove a file that anyone has open: a reader, or a virus scanner.
 _HELD = {5, 32}
 _WAITS = (0.01, 0.05, 0.2, 0.5)
-# What file systems say that cannot flush a folder, such as those of a network.
+# Errors of file systems that cannot flush a folder, such as network drives.
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
 
 

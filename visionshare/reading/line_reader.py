@@ -47,7 +47,7 @@ _MIN_GAPS = 20
 def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
     """Return how the reader prepares a character."""
     # As the classifier says, if it says what is ink. A classifier whose pictures are only
-    # stretched says nothing of ink. Its characters are prepared as those of the data set "fonts".
+    # stretched says nothing of ink. Its characters are prepared as in the data set "fonts".
     steps = classifier.preprocessing
     return PRINTED if steps.polarity == "as_is" else steps
 
@@ -239,7 +239,7 @@ class LineReader:
         return self._line(line, labels, np.minimum(confidences, 1.0), words)
 
     def _matching(self, pattern: Pattern, line: _MarkedLine, words: list[slice]) -> Line:
-        """Return the best reading of the line that fits, or those of its words that do."""
+        """Return the best reading that fits: of the whole line, or of its words."""
         whole = slice(0, len(line.boxes))
         labels = np.zeros(len(line.boxes), np.int64)
         confidences = np.zeros(len(line.boxes))

@@ -25,7 +25,7 @@ def n_pages_of(path: str | os.PathLike[str]) -> int:
 
 
 def gray_pages(path: str | os.PathLike[str]) -> Iterator[np.ndarray]:
-    """Yield the pages of a file, (H, W) uint8; those of a PDF are drawn at 200 dpi."""
+    """Yield the pages of a file, (H, W) uint8; PDF pages are drawn at 200 dpi."""
     if not _is_pdf(path):
         yield from decode_pages(path, background=255)
         return

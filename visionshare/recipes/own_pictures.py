@@ -207,7 +207,7 @@ def _prepared(
     """Return how pictures are prepared; None where they are arrays to be taken as they are."""
     survey = survey_pictures(pictures, jobs)
     if survey.broken and not options.skip_broken:
-        # Some headers are broken: reading all pictures counts those of broken pixels as well.
+        # Some headers are broken: reading all pictures counts broken pixels as well.
         read_pictures(pictures, (1, 1), n_jobs=jobs)
     try:
         return propose_preparation(

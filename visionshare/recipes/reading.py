@@ -85,7 +85,7 @@ def load_recipe(
     settings : sequence of str
         Changes such as ``"learner.rounds=20"``.
     changes : mapping, optional
-        Changes as nested tables, before those of ``settings``; None removes a key.
+        Changes as nested tables, made before ``settings``; None removes a key.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Clock:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Add the seconds of a ``with`` block to those of a stage, and show what runs."""
+        """Add the seconds of a ``with`` block to a stage's, and show what runs."""
         start = time.perf_counter()
         processor = time.process_time()
         with stage(name):

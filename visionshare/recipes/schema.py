@@ -156,7 +156,7 @@ class UnknownPart(Section):
     """When pictures of no class are refused, see :class:`visionshare.classifier.UnknownRule`.
 
     ``reject``: share of known pictures that may be refused. ``label``: what refused ones are
-    called. ``pictures``: a folder of unknown pictures, beside those of a class called ``label``.
+    called. ``pictures``: a folder of unknown pictures, besides the class called ``label``.
     ``background``: a folder of photographs that show nothing of any class.
     """
 

@@ -117,7 +117,7 @@ def _default(default: Any, parts: Sequence[Any]) -> Any:
     # To Python 3.10 list[int] is a type too, and no class.
     classes = (part for part in parts if isinstance(part, type) and get_origin(part) is None)
     inner = next((part for part in classes if issubclass(part, Section)), None)
-    # An optional object's settings default to those of its class.
+    # An optional object's settings default to its class's.
     return Field(default_factory=inner) if default is None and inner is not None else default
 
 

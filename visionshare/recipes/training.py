@@ -171,7 +171,7 @@ def train_images(
 def images_in_memory(
     run: TrainingRun, training: ImageSet, unlabeled: ImageSet | None = None
 ) -> RunImages:
-    """Return images in memory as those of a run, with the copies that the recipe asks for."""
+    """Return images in memory as a run's images, with the copies that the recipe asks for."""
     copied = with_copies(training, run.recipe, run.jobs)
     none = training.subset(slice(0, 0))
     return RunImages(copied, none, len(training), unlabeled=unlabeled)

@@ -70,7 +70,7 @@ def out_of_fold(
         raise InputError("labels", "a class of one picture", "two pictures a class, or more")
     # Some processors round float32 products by the row's place: copies would differ.
     values = picture_features(images, seed, n_jobs).astype(np.float64)
-    # Each fold's probabilities are those of a logistic regression on the others.
+    # Each fold's probabilities come from a logistic regression on the others.
     folds = StratifiedGroupKFold(min(_FOLDS, fewest), shuffle=True, random_state=seed)
     steps = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
     # Products this small take longer with more threads.

@@ -80,7 +80,7 @@ def write_report(
     examples : ndarray of shape (n, H, W[, C]), optional
         Training images.
     labels : ndarray of shape (n,), optional
-        Classes of the training images, as indexes into those of the classifier.
+        Classes of the training images, as indexes into the classifier's classes.
     measured : CompactClassifier, optional
         Whose results these are, where the classifier learned again from the test images.
     values : ValueResults, optional

@@ -21,7 +21,7 @@ class BoundState(SearchState):
     importance : ndarray of shape (m, T)
         Weighted importance of the examples; zeros where the bound needs none.
     omegas : ndarray of shape (n_weights, m)
-        Weights of the examples in each block, or in each task; 0 for those of others.
+        Weights of the examples in each block, or in each task; 0 for examples of others.
     active : dict of int to ndarray of shape (g, T)
         Weights of the active candidates.
     """
@@ -71,7 +71,7 @@ class BoundDecrease:
         scores = np.full(len(named), -np.inf)
         for i in range(0, len(tried), _AT_ONCE):
             part = tried[i : i + _AT_ONCE]
-            # Where each candidate's rows begin, among those of this part alone.
+            # Where each candidate's rows begin, among the rows of this part alone.
             begins = np.cumsum(sizes[part]) - sizes[part]
             rows = np.repeat(starts[part] - begins, sizes[part]) + np.arange(sizes[part].sum())
             scores[part] = self._decreases(pool, state, ids[rows], w[rows], G[rows], begins)

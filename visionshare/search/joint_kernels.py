@@ -97,7 +97,7 @@ def grown_subset(
 def _add_whole(
     w: np.ndarray, positive: np.ndarray, whole: np.ndarray, whole_positive: np.ndarray
 ) -> None:
-    """Add up each class's weights, and those of its own examples."""
+    """Add up each class's weights, and the weights of its own examples."""
     for i in range(w.shape[0]):
         for q in range(w.shape[1]):
             whole[q] += w[i, q]

@@ -92,7 +92,7 @@ class Orthogonal:
         """Return every column's gradient norm and explained variance."""
         # One scan gives both: the newest basis vector travels with the residual, vector j in
         # column j modulo k + 1 of the product. After a resume several vectors share a scan in the
-        # same places, so that the bits are those of a run that was never stopped.
+        # same places, so that the bits equal a run's that was never stopped.
         active = state.active
         R = state.residual
         width = active.k + 1

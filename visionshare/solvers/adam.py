@@ -92,7 +92,7 @@ class Adam:
             parameter -= np.float32(fraction * rate / grown) * step
 
     def _along(self, gradients: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Take on gradients, and return mean / root mean square of those of each parameter."""
+        """Take on gradients, and return their mean / root mean square for each parameter."""
         gradient = np.concatenate([g.ravel() for g in gradients])
         self._mean *= MEAN
         self._mean += (1 - MEAN) * gradient

@@ -55,7 +55,7 @@ class DrawnColumns(Columns):
             raise InputError("rounds", rounds, accepted)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield the columns in one buffer; those of the last request are cached."""
+        """Yield the columns in one buffer; the last request's are cached."""
         if ids is None:
             raise InputError("ids", None, "ids of columns: the draws have no end")
         if not np.isin(ids, self._cached_ids).all():

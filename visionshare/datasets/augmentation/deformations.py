@@ -1,6 +1,6 @@
 """Where pixels of deformed copies come from: elastic fields, affine maps, shifts and mirrors.
 
-The elastic fields are those of Simard, Steinkraus and Platt (2003). All maps are one map, so that
+The elastic fields follow Simard, Steinkraus and Platt (2003). All maps are one map, so that
 each pixel is interpolated once at most.
 """
 
@@ -64,7 +64,7 @@ class Deformation:
     def deformed(
         self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None
     ) -> np.ndarray:
-        """Return a copy of each image of a block of ``n``; the draws are those of a whole block."""
+        """Return a copy of each image of a block of ``n``, drawn as for a whole block."""
         H, W = self._shape
         x, y = self._coordinates(n, rng, moves)
         if moves is not None and moves.reflect:

@@ -68,7 +68,7 @@ def turned(images: np.ndarray, n: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 
 def pieces(images: np.ndarray, labels: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
-    """Return ``2 n`` pictures of parts: those of two classes side by side, and about one half.
+    """Return ``2 n`` pictures of parts: two classes side by side, and about one half.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from visionshare.datasets.containers.container import Container, number, orienta
 
 #: Scans that are accepted at most: each may take as long as the whole picture. Encoders write 10.
 MAX_SCANS = 100
-# Visits of a pixel by all scans together, at most: those of 2²⁶ pixels in 16 scans.
+# Visits of pixels by all scans together, at most: 2²⁶ pixels in 16 scans.
 _MAX_VISITS = 1 << 30
 _MAX_SEGMENTS = 10_000
 _END = 0xD9

@@ -14,7 +14,7 @@ from visionshare.datasets.containers.container import (
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MAX_CHUNKS = 1 << 16
-# Bytes of pixels: those of 2²⁶ with four channels of 8 bits.
+# Bytes of pixels at most: 2²⁶ pixels with four channels of 8 bits.
 _MAX_BYTES = 1 << 28
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _CHUNK = struct.Struct(">I4s")

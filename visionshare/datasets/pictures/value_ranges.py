@@ -19,7 +19,7 @@ from visionshare.errors import DataError
 _FRACTIONS = (0.0, 1.0)
 _BYTE = (0.0, 255.0)
 _DEEP = (0.0, 65535.0)
-#: Ranges that mean the same in every file; others are those of the values that a file holds.
+#: Ranges that mean the same in every file; other ranges follow from the values in a file.
 KNOWN_RANGES = (_FRACTIONS, _BYTE, _DEEP)
 # Values that are looked at or scaled together.
 _BLOCK = 1 << 22

@@ -79,7 +79,7 @@ def has_class_folders(folder: str | os.PathLike[str]) -> bool:
 
 
 def _class_folders(root: Path) -> tuple[list[tuple[Path, str | None]], list[str]]:
-    """Return the folders of classes and their roles, and the names of those of no part."""
+    """Return the folders of classes and their roles, and the names of folders of no part."""
     folders = _folders(root)
     parts: dict[Path, str | None] = {
         home: role for home in folders if (role := role_of(home.name)) and _is_part(home)

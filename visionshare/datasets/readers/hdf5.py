@@ -125,7 +125,7 @@ class Hdf5Array:
         is_packed = not {code for code, *_ in self._filters} <= {_SHUFFLE, _CHECKSUM}
         if not self._is_text and not is_packed:
             return np.asarray(self._node[start:stop])
-        # 3) NumPy has no numbers of some types, such as those of 24 bits
+        # 3) NumPy lacks some types of numbers, such as 24 bits
         of_dtype = self._is_text or self._stored.kind == "S"
         if not of_dtype and self._node.id.get_type() != h5py.h5t.py_create(self._stored):
             raise DataError(f"{self._where}: numbers of an unusual type; write {self.dtype}")

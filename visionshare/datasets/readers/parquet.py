@@ -83,7 +83,7 @@ def pictures_of_files(parts: Sequence[tuple[str | None, list[Path]]], name: str)
     def contents() -> Iterator[Content]:
         for file in files:
             for row, content in enumerate(_rows(file)):
-                # Bytes that are not in the file are those of no picture.
+                # Missing bytes become empty ones, which no decoder accepts.
                 yield Content(f"{file.path}: row {row}", content or b"")
 
     return PictureSet(name, classes, numbers, roles_of(given, source), contents)

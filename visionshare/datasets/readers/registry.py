@@ -60,7 +60,7 @@ READERS = (
 
 
 def find_pictures(source: str | os.PathLike[str], target: Target | None = None) -> PictureSet:
-    """Return the labeled pictures of a folder or a file, or those of values; none is decoded."""
+    """Return the pictures of a folder or a file with their labels or values; none is decoded."""
     path = Path(source)
     if not os.path.exists(path):
         raise DataError(nothing_named(source, "folder or file"))

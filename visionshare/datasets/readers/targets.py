@@ -31,7 +31,7 @@ class Values(NamedTuple):
         return text
 
     def answers(self, cells: Sequence[str], trains: np.ndarray, table: Path) -> Answers:
-        """Return the values of the cells; their levels are those of the training pictures."""
+        """Return the values of the cells; the training pictures' values are the levels."""
         values = np.empty(len(cells))
         for i, cell in enumerate(cells):
             try:

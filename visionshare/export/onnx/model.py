@@ -72,7 +72,7 @@ def onnx_program(
     pictures of no class, ``label`` may be its label for these, and ``known`` (n,) is the share of
     known pictures that look as strange. One that says values has the output ``value`` (n,), and its
     classes are levels. One of several labels has the output ``has`` (n, k), booleans, and
-    ``probabilities`` are those of each label alone.
+    ``probabilities`` are of each label alone.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ class CycleModel:
     access: int = 0
     #: Further cycles of each branch that is taken.
     taken: int = 0
-    #: Further cycles of each call, beyond those of a branch.
+    #: Further cycles of each call, beyond a branch's.
     call: int = 0
     division: int = 0
     #: Cycles of the core in one of the core with these timings.

@@ -23,7 +23,7 @@ class AnchorColumns(Columns):
     would fill 640 GB. What is kept is v, and for each anchor and example the first radius that
     holds it, a byte: 100 MB. A product with all columns of an anchor costs what one of its radii
     would: each example is added once, to the ring between two radii, and rings are added up.
-    Values are those of ``ArrayColumns.from_family``; sums differ by float32 rounding. Tapered
+    Values equal ``ArrayColumns.from_family``'s; sums differ by float32 rounding. Tapered
     columns are searched likewise, from two sums over each ring instead of one.
 
     Parameters

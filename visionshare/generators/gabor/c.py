@@ -61,7 +61,7 @@ def emit(family: GaborBank, writer: Writer) -> Unit:
 
 
 def _positions(family: GaborBank, reach: np.ndarray) -> _Positions:
-    """Return the positions of all filters; those of one set of positions share them."""
+    """Return the positions of all filters; filters with one set of positions share it."""
     spans = np.zeros((len(reach), 4), np.int64)
     rows = [np.empty(0, np.int64)]
     cols = [np.empty(0, np.int64)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def emit(network: Network, writer: Writer) -> Unit:
-    """Return the unit of the first layer; those of the others are added before it."""
+    """Return the unit of the first layer; the other layers' units are added before it."""
     layers = network.layers_
     # Bytes stay bytes up to the first layer that computes with floats.
     floats = [any(not one.keeps_bytes for one in layers[:k]) for k in range(len(layers) + 1)]

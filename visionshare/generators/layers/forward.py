@@ -69,7 +69,7 @@ class Forward:
             renew(piece.chain, layers)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Addresses of kernels are those of this process.
+        # Addresses of kernels hold in this process only.
         return {name: value for name, value in vars(self).items() if name != "_pieces"}
 
     def outputs(self, raster: np.ndarray, n_jobs: int) -> np.ndarray:

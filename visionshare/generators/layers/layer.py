@@ -125,11 +125,11 @@ class Fitted(Kind, ABC):
         return None
 
     def ordered_outputs(self) -> np.ndarray:
-        """Return all numbers of the flattened output, those of a template one after the other."""
+        """Return all numbers of the flattened output, template by template."""
         return np.arange(int(np.prod(self.out_shape)))
 
     def blocks(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the block of each output: those of a block share the layer's work."""
+        """Return the block of each output: outputs of one block share the layer's work."""
         return np.zeros(len(outputs), np.int64)
 
     def added_macs(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""Pictures of monomials: those of their factors."""
+"""Pictures of monomials: the pictures of their factors."""
 
 from __future__ import annotations
 

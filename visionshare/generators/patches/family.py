@@ -37,7 +37,7 @@ from visionshare.machine.resources import size_text
 
 # Templates whose features are searched together.
 _BLOCK = 16
-# Features of a template, at least, that are computed as those of a whole pool are.
+# From so many features of a template on, they are computed as for a whole pool.
 _MANY = 4
 
 

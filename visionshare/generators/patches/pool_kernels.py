@@ -1,7 +1,7 @@
 """The kernel of a whole pool: templates side by side, positions without empty patches alone.
 
-All templates of a pool have the same masks: what pools the responses of images side by side pools
-those of templates side by side. A patch of zeros responds 0, which no maximum needs.
+All templates of a pool have the same masks, so the code that pools images side by side also pools
+templates side by side. A patch of zeros responds 0, which no maximum needs.
 """
 
 from __future__ import annotations

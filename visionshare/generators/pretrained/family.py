@@ -70,9 +70,9 @@ class PretrainedNetwork(FeatureFamily):
     -----
     Pictures run one by one, so that columns have the same bits in batches of any size and for any
     number of threads; processors of another kind round differently. The network is cut at the
-    deepest place that a chosen feature needs; costs are those of the part. A classifier's file
-    holds that part of an ONNX file; EfficientNet-Lite0 is named by its digest, and the extra has
-    to be installed where the classifier is used.
+    deepest place that a chosen feature needs, and only this part counts in the costs. A
+    classifier's file holds that part of an ONNX file; EfficientNet-Lite0 is named by its digest,
+    and the extra has to be installed where the classifier is used.
 
     References
     ----------
@@ -182,7 +182,7 @@ class PretrainedNetwork(FeatureFamily):
         return cut(self._content, places, shape)
 
     def used_places(self, ids: Ids = None) -> tuple[tuple[str, ...], np.ndarray]:
-        """Return the places of features, and each feature's number among those of the places."""
+        """Return the places of features, and each feature's number within its places."""
         numbers = self.ids_[check_features(ids, self.n_features_)]
         starts = np.concatenate([[0], np.cumsum(self._widths)])
         place = np.searchsorted(starts, numbers, side="right") - 1

@@ -135,7 +135,7 @@ class Products(FeatureFamily):
     ) -> Contributions:
         """Return what the scaled inputs add: each factor has half of a product.
 
-        The numbers are those of the inputs, from 1.
+        The inputs are numbered from 1.
         """
         check_images(np.asarray(image)[None], self.image_shape_)
         weights = np.asarray(weights, np.float64)

@@ -1,4 +1,4 @@
-"""Pictures of a union: those of its families, one after the other."""
+"""Pictures of a union: each family's pictures, one after the other."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ class Tuner:
             with self._averaged():
                 scores = self._scores_of(epoch, rows)
         else:
-            # The scores of before the steps do: they are those of the parameters that moved.
+            # Scores from before the step do: they belong to the parameters that moved.
             rows = [split.order(epoch) for split in self._splits]
             if len(rows) > 1:
                 stride = max(1, self._n_images // _MEASURED)

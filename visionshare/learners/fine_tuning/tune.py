@@ -60,7 +60,7 @@ def fine_tune(
     classifier : CompactClassifier
         Of a family whose parameters can move, see :mod:`visionshare.generators.tuning`.
     images : ndarray of shape (m, *image_shape), or callable
-        The training images; a callable returns those of an epoch (from 0), such as deformed copies,
+        The training images; a callable returns an epoch's images (from 0), such as deformed copies,
         with the same labels. Or a list of such: parts, of each of which a step has its share; the
         last bits depend on the parts.
     labels : ndarray of shape (m,)

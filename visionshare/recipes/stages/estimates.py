@@ -39,5 +39,5 @@ def tuning_bytes(
     """Return what fine-tuning needs."""
     # The layers of a batch, and an epoch's copies of the images.
     batch = min(settings.batch, len(images)) * bytes_per_image(classifier.family)
-    # The copies of an epoch are made while those of the last one are there.
+    # The copies of an epoch are made while the last epoch's are still in memory.
     return batch + (2.0 * images.nbytes if deformed else 0)

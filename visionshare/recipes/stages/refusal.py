@@ -39,7 +39,7 @@ def calibrating_mask(images: ImageSet, seed: int) -> np.ndarray:
 def refusal_parts(
     recipe: Recipe, training: ImageSet, test: ImageSet, compared: ImageSet | None
 ) -> _Parts:
-    """Return pictures that train, test, validate and calibrate, and those of the unknown class."""
+    """Return pictures that train, test, validate, calibrate, and are of the unknown class."""
     section = recipe.unknown
     label = section.label if section is not None else ""
     for name, option in (("pictures", "--unknown"), ("background", "--background")):

@@ -52,7 +52,7 @@ class StoredImages:
         self._images: np.ndarray | None = None
 
     def __call__(self, epoch: int) -> np.ndarray:
-        """Return the images, which are those of every epoch."""
+        """Return the images, the same for every epoch."""
         if self._images is None:
             self._images = self._stored.images(self._n_jobs)
         return self._images

@@ -115,7 +115,7 @@ def _seen(run: TrainingRun, images: RunImages, settings: FineTuning) -> tuple[An
         parts = [StoredImages(group, _threads(run)) for group in groups]
         truth = [names[group.labels] for group in groups]
     else:
-        # Copies that trained the search are not those of the epochs.
+        # The epochs draw other copies than the search.
         pictures = images.originals if is_deformed else images.training.images
         labels = names[images.training.labels[: len(pictures)]]
         n = _parts(run, settings) if run.in_partitions else 1

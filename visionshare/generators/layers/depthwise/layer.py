@@ -115,7 +115,7 @@ class Depthwise(Templates):
 
     @property
     def n_templates(self) -> int:  # type: ignore[override]
-        """Templates that are learned at a time: those of a channel."""
+        """Templates that are learned at a time: one channel's."""
         return self.multiplier
 
     def check_parameters(self) -> None:

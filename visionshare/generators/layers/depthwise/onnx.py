@@ -1,4 +1,4 @@
-"""Depthwise templates in ONNX: those of all channels, in as many groups as there are templates."""
+"""Depthwise templates in ONNX: all channels at once, in as many groups as there are templates."""
 
 from visionshare.generators.layers.templates.onnx import emit, emit_integers
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LANES = 16
 _TAPS = 4
 _MOST = 4
-# So few templates share a vector with those of neighboring positions.
+# So few templates share a vector with the same templates at neighboring positions.
 _FEW = (4, 8)
 # Bytes that are read together, also beyond the end of a row.
 _SLACK = 16
@@ -144,7 +144,7 @@ class _VectorGroup(NamedTuple):
 
 
 def _few(layer: WeightedIntegerLayer) -> int:
-    """Return how many last templates of a layer share vectors with those of other positions."""
+    """Return how many last templates of a layer share vectors with other positions."""
     # Cells must have two rows of two positions, and the bytes of a vector must lie within 16.
     few = len(layer.weights) % _LANES
     channels = layer.in_shape[2]

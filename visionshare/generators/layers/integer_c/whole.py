@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def scores(
     family: Network, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
-    """Return the unit of scores, which are those of the classifier."""
+    """Return the unit of the classifier's scores."""
     # None unless weights are whole.
     table = score_table(family, weights, intercept)
     if table is None:

@@ -19,7 +19,7 @@ def forward(
     places: np.ndarray,
 ) -> None:
     """Write the responses of templates, at least 0, plus the values in the middle of patches."""
-    # Integers: the number of outputs, the place of each one's middle, those of the templates.
+    # Integers: the number of outputs, the place of each one's middle, the numbers of the templates.
     n = ints[0]
     templates_forward(x, unit, ints[n + 1 :], weights, work, out, places)
     for j in range(n):

@@ -23,7 +23,7 @@ _FOUR = 4
 
 
 class _Group(NamedTuple):
-    """Templates side by side: the first, how many, with those of zeros, and the first tap."""
+    """Templates side by side: the first, how many, how many with padding, and the first tap."""
 
     begin: int
     n_templates: int
@@ -41,7 +41,7 @@ class _Shape(NamedTuple):
 
 
 def _groups(n: int, taps: int, multiple: int) -> list[_Group]:
-    """Return the groups of n templates; each has a multiple of templates with those of zeros."""
+    """Return the groups of n templates; zeros pad each to a multiple."""
     groups: list[_Group] = []
     for begin in range(0, n, _TOGETHER):
         count = min(_TOGETHER, n - begin)

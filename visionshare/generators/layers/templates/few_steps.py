@@ -87,7 +87,7 @@ def largest_in_cells(
     # taps, biases : ndarray of float32
     #     Those of the templates from ``first``, and ``bias``, on.
     # out : ndarray of float32
-    #     The maxima, those of a cell one after the other.
+    #     The maxima, cell by cell.
     # places : ndarray of int32
     #     Where they are: the first position is called ``name``, the next one of its row
     #     ``channels`` more, the one below ``line`` more; -1 for nowhere.

@@ -26,7 +26,7 @@ CHUNK = 64
 
 
 class Canvas(NamedTuple):
-    """A padded image: its floats, those of a row, and the first pixel inside the margins."""
+    """A padded image: its floats, the floats of a row, and the first pixel inside the margins."""
 
     pixels: np.ndarray
     row: int
@@ -108,7 +108,7 @@ def _group(left: int) -> int:
 
 @njit(cache=True, nogil=True)
 def lanes_of(n: int) -> int:
-    """Return the templates that are computed for ``n``, with those of zeros."""
+    """Return how many templates are computed for ``n``, padding by zeros included."""
     lanes = 0
     while lanes < n:
         lanes += _group(n - lanes)

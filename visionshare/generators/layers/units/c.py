@@ -1,4 +1,4 @@
-"""Units in C: weighted sums of all values, those of many units side by side."""
+"""Units in C: weighted sums of all values, many units side by side."""
 
 from __future__ import annotations
 

@@ -21,18 +21,19 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the exhaustive tests, too")
 
 
-# Several processes take these files first: those that wait for other processes while the site is
-# built, and long ones, so that none is left at the end.
+# Several processes take these files first, so that none has a long one left at the end. At first
+# the site is built beside them; then those that wait for other processes alternate with others, so
+# that no core idles.
 LONG = (
-    "service/test_attacks", "test_attack", "distributed/test_cluster", "distributed/test_mapping",
-    "distributed/test_fine_tuning", "image_classifier/test_cluster", "service/test_workers",
-    "service/test_server", "service/test_connections", "service/test_nginx", "cli/test_predict",
-    "test_commands_of_pages", "export/test_c_families", "generators/test_every_family",
-    "image_classifier/test_estimator", "recipes/test_training", "image_classifier/test_inputs",
-    "test_class_labels", "export/test_few_bits", "learners/test_structural_boosting",
-    "image_classifier/test_search", "test_mutations", "cli/test_names",
-    "image_classifier/test_pretrained", "export/test_packages", "export/test_preparation",
-    "learners/test_shareboost", "recipes/test_own_pictures", "learners/test_group_features",
+    "service/test_attacks", "test_attack", "distributed/test_cluster", "test_commands_of_pages",
+    "export/test_c_families", "cli/test_predict", "generators/test_every_family",
+    "image_classifier/test_estimator", "distributed/test_fine_tuning", "recipes/test_training",
+    "image_classifier/test_inputs", "distributed/test_mapping", "test_class_labels",
+    "export/test_few_bits", "image_classifier/test_cluster", "learners/test_structural_boosting",
+    "image_classifier/test_search", "service/test_workers", "test_mutations", "cli/test_names",
+    "service/test_server", "image_classifier/test_pretrained", "export/test_packages",
+    "service/test_connections", "export/test_preparation", "learners/test_shareboost",
+    "service/test_nginx", "recipes/test_own_pictures", "learners/test_group_features",
 )  # fmt: skip
 
 

@@ -31,12 +31,14 @@ class UnicornCore:
 
     def __init__(self, machine: str, mode: str, model: str | None = None) -> None:
         try:
-            self._constants = import_module("unicorn.unicorn_const")
-            self._names = import_module(f"unicorn.{machine}_const")
-            self._library = import_module("unicorn.unicorn_py3.unicorn").uclib
+            from unicorn import unicorn_const
+            from unicorn.unicorn_py3.unicorn import uclib
         except ImportError:
             message = "the package unicorn is not installed: pip install 'visionshare[edge]'"
             raise ExportError(message) from None
+        self._constants = unicorn_const
+        self._names = import_module(f"unicorn.{machine}_const")
+        self._library = uclib
         self._machine = machine.upper()
         self._handle = ctypes.c_void_p()
         architecture = self._constant(f"ARCH_{self._machine}")

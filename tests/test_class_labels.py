@@ -125,14 +125,13 @@ def _ways(name, kind, folder):
     yield "GridSearchCV", grid.fit(X, y).predict(X), model.classes_
 
 
-# One learner takes every kind; the others take, by turns, four of the seven that are stored in
-# different ways.
+# One learner takes every kind; the others take kinds that are stored in different ways.
 STORED = ["negative", "beyond int64", "bool", "float32", "text", "object", "pandas category"]
 LEARNERS_AND_KINDS = [
     (name, kind)
-    if name == "shareboost" or (kind in STORED and (STORED.index(kind) - 2 * number) % 7 < 4)
+    if name == "shareboost" or kind in STORED
     else pytest.param(name, kind, marks=pytest.mark.exhaustive)
-    for number, name in enumerate(CLASSIFIERS)
+    for name in CLASSIFIERS
     for kind in KINDS
 ]
 

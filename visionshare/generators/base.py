@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
     from visionshare.codegen.whole_numbers import WholeFeatures, WholeScores
     from visionshare.generators.pictures import Pictures, Sample
-    from visionshare.generators.states import Arrays, State, StateAndArrays
     from visionshare.generators.tuning import Tunable
 
 __all__ = [
@@ -134,12 +133,14 @@ class FeatureFamily(Parameters, Costs, Windows):
         """Return the family restricted to these features, in this order."""
 
     @abstractmethod
-    def to_state(self) -> StateAndArrays:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays from which the family can be made again."""
 
     @classmethod
     @abstractmethod
-    def from_state(cls: type[Family], state: State, arrays: Arrays) -> Family:
+    def from_state(
+        cls: type[Family], state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Family:
         """Return the family that :meth:`to_state` described.
 
         Raises

@@ -10,10 +10,10 @@ from visionshare.generators.layers.picked import picked
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 
-def emit(network: Network, writer: Writer) -> Unit:
+def emit(network: LayerList, writer: Writer) -> Unit:
     """Return the unit of the first layer; the other layers' units are added before it."""
     layers = network.layers_
     # Bytes stay bytes up to the first layer that computes with floats.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from visionshare.generators.parameters import Parameters
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.moving import Moving
     from visionshare.generators.states import Arrays, State
 
 #: Rows, columns and channels of an image.
@@ -167,11 +166,9 @@ class Fitted(Kind, ABC):
         """The kernels that compute the layer one after the other, and what they read."""
         return [(self._module("kernels").forward, self.code)]  # type: ignore[attr-defined]
 
-    def moving(self) -> Moving:
-        """Return the layer as a function of parameters that gradients move."""
-        from visionshare.generators.layers.moving import Moving
-
-        return self._module("moving").moving(self) if self.moves else Moving(self)
+    def moving(self) -> Any:
+        """Return a layer that moves as a function of parameters that gradients move."""
+        return self._module("moving").moving(self)
 
     def in_integers(self) -> Fitted:
         """Return the layer of integers that takes the place of one without parameters."""
@@ -193,6 +190,22 @@ class Fitted(Kind, ABC):
 def pixel_unit(images: np.ndarray) -> np.float32:
     """Return what the values of images are multiplied with: bytes are read as 0 to 1."""
     return np.float32(1 / 255 if images.dtype == np.uint8 else 1)
+
+
+class LayerList(Protocol):
+    """What emitters read of a network."""
+
+    layers_: list[Any]
+    places_: np.ndarray
+    image_shape_: tuple[int, ...]
+    n_features_: int
+
+    @property
+    def in_whole_numbers(self) -> bool:
+        """Whether all layers compute with integers."""
+
+    def transform(self, images: np.ndarray) -> np.ndarray:
+        """Return features (n_images, n), float32."""
 
 
 class Layer(Kind, Parameters, ABC):

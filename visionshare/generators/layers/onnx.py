@@ -10,10 +10,10 @@ from visionshare.generators.layers.integers.onnx import as_whole
 
 if TYPE_CHECKING:
     from visionshare.codegen.onnx_graph import Graph
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 
-def emit(network: Network, graph: Graph) -> str:
+def emit(network: LayerList, graph: Graph) -> str:
     """Return the name of the features (n, n_features), float32."""
     before = graph.images, graph.shape, graph.pixel
     first = np.array([0, *network.layers_[0].in_shape])

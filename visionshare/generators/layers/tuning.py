@@ -13,6 +13,7 @@ from visionshare.generators.layers.forward import Forward
 from visionshare.generators.layers.integer_layer import as_bytes
 from visionshare.generators.layers.integers.numbers import Bits
 from visionshare.generators.layers.layer import Fitted
+from visionshare.generators.layers.moving import Moving
 from visionshare.generators.layers.network import Network
 
 # A pixel v is v / 256 here and v / 255 elsewhere; weights of pixels make up for it.
@@ -28,7 +29,9 @@ class TunableNetwork:
         self._places = network.places_
         self._image_shape = tuple(network.image_shape_)
         self._out_shape = network.layers_[-1].out_shape
-        self._layers = [layer.moving() for layer in network.layers_]
+        self._layers: list[Moving] = [
+            layer.moving() if layer.moves else Moving(layer) for layer in network.layers_
+        ]
         self.parameters = [p for layer in self._layers for p in layer.parameters]
         self.templates = self._positions_of_templates()
         # Features that are the same output share its gradient.

@@ -11,7 +11,7 @@ from visionshare.errors import InputError
 from visionshare.generators.layers.integer_layer import IntegerLayer, WeightedIntegerLayer
 
 if TYPE_CHECKING:
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 
 class Image(NamedTuple):
@@ -83,7 +83,7 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Me
 
 
 def parts(
-    family: Network,
+    family: LayerList,
 ) -> tuple[list[WeightedIntegerLayer], IntegerLayer | None, list[Image]]:
     """Return the layers of templates, what comes before, and the images between them."""
     layers: list[Any] = family.layers_

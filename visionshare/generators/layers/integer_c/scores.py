@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.generators.layers.integers.rounding import FORMATS
-from visionshare.generators.layers.network import Network
+from visionshare.generators.layers.layer import LayerList
 
 _LARGEST_SCORE = 2**31 - 1
 
@@ -20,7 +20,7 @@ class ScoreTable(NamedTuple):
     intercept: np.ndarray
 
 
-def score_table(family: Network, weights: np.ndarray, intercept: np.ndarray) -> ScoreTable | None:
+def score_table(family: LayerList, weights: np.ndarray, intercept: np.ndarray) -> ScoreTable | None:
     """Return the weights of a classifier as a table."""
     # None where they are not whole, or too large.
     if (np.abs(intercept) > _LARGEST_SCORE).any():

@@ -28,7 +28,7 @@ from visionshare.generators.layers.integers.rounding import FORMATS
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.integer_c.scores import ScoreTable
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 # Sizes in tables are of 16 bits.
 _LARGEST_SIZE = 65535
@@ -115,17 +115,17 @@ class _Form(NamedTuple):
         }
 
 
-def emit(family: Network, writer: Writer) -> Unit:
+def emit(family: LayerList, writer: Writer) -> Unit:
     """Return the unit of the features, as floats."""
     return _emitted(family, writer, None)
 
 
-def emit_scores(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
+def emit_scores(family: LayerList, writer: Writer, scores: ScoreTable) -> Unit:
     """Return the unit of whole scores: ``static void name(image, work, scores)``."""
     return _emitted(family, writer, scores)
 
 
-def _emitted(family: Network, writer: Writer, scores: ScoreTable | None) -> Unit:
+def _emitted(family: LayerList, writer: Writer, scores: ScoreTable | None) -> Unit:
     weighted, deslant, images = parts(family)
     from_floats = not writer.bytes
     direct = deslant is None and not from_floats and images[0].as_given

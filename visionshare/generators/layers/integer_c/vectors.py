@@ -20,7 +20,7 @@ from visionshare.generators.layers.integer_layer import WeightedIntegerLayer
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.layers.integer_c.scores import ScoreTable
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 # Templates of a vector, taps of a template in it, and vectors that are computed together.
 _LANES = 16
@@ -40,14 +40,14 @@ _ALIGNMENT = """#if defined(__GNUC__)
 _SMALL = 64
 
 
-def suits_vectors(family: Network, writer: Writer) -> bool:
+def suits_vectors(family: LayerList, writer: Writer) -> bool:
     """Return whether the layers have a program in vectors: of bytes, without squares."""
     layers: list[Any] = family.layers_
     suited = all(layer.in_vectors for layer in layers)
     return writer.vectors and writer.bytes and suited
 
 
-def emit_in_vectors(family: Network, writer: Writer, scores: ScoreTable) -> Unit:
+def emit_in_vectors(family: LayerList, writer: Writer, scores: ScoreTable) -> Unit:
     """Return the unit of whole scores: ``static void name(image, work, scores)``."""
     weighted, deslant, images = parts(family)
     tables: list[tuple[str, np.ndarray, str]] = []

@@ -14,11 +14,11 @@ from visionshare.generators.layers.integer_c.vectors import emit_in_vectors, sui
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
-    from visionshare.generators.layers.network import Network
+    from visionshare.generators.layers.layer import LayerList
 
 
 def scores(
-    family: Network, writer: Writer, weights: np.ndarray, intercept: np.ndarray
+    family: LayerList, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores | None:
     """Return the unit of the classifier's scores."""
     # None unless weights are whole.

@@ -112,15 +112,25 @@ class Emitter:
         with loop as (number, _):
             yield number
 
-    def chosen(self, value: Any, cases: Mapping[int, Callable[[], None]]) -> None:
-        """Write the case of a number; there are no others."""
+    def chosen(
+        self,
+        value: Any,
+        cases: Mapping[int, Callable[[], None]],
+        otherwise: Callable[[], None] | None = None,
+    ) -> None:
+        """Write the case of a number; without ``otherwise`` there are no others."""
         end = self.builder.append_basic_block("chosen.end")
-        switch = self.builder.switch(value, end)
+        rest = end if otherwise is None else self.builder.append_basic_block("chosen.rest")
+        switch = self.builder.switch(value, rest)
         for number, write in cases.items():
             block = self.builder.append_basic_block(f"chosen.{number}")
             switch.add_case(index(number), block)
             self.builder.position_at_end(block)
             write()
+            self.builder.branch(end)
+        if otherwise is not None:
+            self.builder.position_at_end(rest)
+            otherwise()
             self.builder.branch(end)
         self.builder.position_at_end(end)
 
@@ -130,10 +140,11 @@ class Emitter:
         second: Any,
         pairs: list[tuple[int, int]],
         write: Callable[[int, int], None],
+        otherwise: Callable[[], None] | None = None,
     ) -> None:
         """Write the case of two numbers, each below 256."""
         number = self.builder.add(self.builder.mul(first, index(256)), second)
-        self.chosen(number, {256 * a + b: partial(write, a, b) for a, b in pairs})
+        self.chosen(number, {256 * a + b: partial(write, a, b) for a, b in pairs}, otherwise)
 
 
 def signature_of(*arguments: Any) -> Any:

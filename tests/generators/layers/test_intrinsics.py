@@ -9,7 +9,7 @@ from visionshare.generators.layers.templates.intrinsics import (
     LANES,
     MOST_ROWS,
     MOST_VECTORS,
-    POSITIONS,
+    NARROW_POSITIONS,
     TEMPLATE_TILES,
     WIDEST,
     gather_rows,
@@ -45,7 +45,7 @@ def call_gather(source, line, starts, factors, n, rows, vectors, out, to, out_li
 @pytest.mark.parametrize(("n", "width"), TEMPLATE_TILES)
 def test_responses_are_sums_of_taps(width, n):
     pixels, taps = floats(7 * 11), floats(1 + 3 * 5, width)
-    starts = rng.integers(0, 40, POSITIONS + 2)
+    starts = rng.integers(0, 40, NARROW_POSITIONS + 2)
     sums = np.full(n * width + 1, np.float32(7))
     call_respond(pixels, starts, 2, n, 11, 3, 5, taps.ravel(), width, sums)
     patches = np.array([

@@ -72,7 +72,7 @@ def maxima_by_loops(layer, images):
 CASES = [
     *((n, 2, pool, None, False) for n in (1, 4, 6, 9) for pool in (1, 2, 3)),
     *((n, size, pool, None, False) for n in (1, 6) for size in (3, 5) for pool in (1, 2, 3)),
-    *((n, 3, 1, grid, False) for n in (1, 8, 17, 33, 45) for grid in (1, 2, 3)),
+    *((n, 3, 1, grid, False) for n in (1, 8, 17, 24, 33, 45, 55) for grid in (1, 2, 3)),
     *((n, size, 2, None, True) for n in (1, 5) for size in (2, 3)),
     (6, 3, 1, 2, True),
     *((n, 3, -stride, None, depthwise)
@@ -111,9 +111,12 @@ def test_few_templates_of_wide_images(n, pool):
 
 
 @pytest.mark.parametrize("n", [1, 4, 5, 8])
-@pytest.mark.parametrize(("shape", "pad"), [((7, 28, 1), 0), ((6, 70, 3), 1), ((7, 31, 2), 2)])
-def test_cells_in_vectors(n, shape, pad):
-    layer = random_layer(shape, n, 3, pad, pool=2)
+@pytest.mark.parametrize(
+    ("shape", "size", "pad"),
+    [((7, 28, 1), 3, 0), ((6, 70, 3), 3, 1), ((7, 31, 2), 3, 2), ((8, 28, 1), 5, 1)],
+)
+def test_cells_in_vectors(n, shape, size, pad):
+    layer = random_layer(shape, n, size, pad, pool=2)
     assert layer.code.ints[FEW]
     images = rng.integers(0, 256, (3, *shape), np.uint8)
     maxima, first = maxima_by_loops(layer, images)

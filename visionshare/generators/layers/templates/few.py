@@ -12,6 +12,7 @@ from numba import njit
 
 from visionshare.generators.emitter import LANES, uncounted
 from visionshare.generators.layers.templates.few_steps import (
+    CELLS_TOGETHER,
     FEW_TOGETHER,
     largest_in_cells,
     split_columns,
@@ -56,12 +57,12 @@ def few_maxima(
     _draw_planes(x, unit, ints, row, plane, work[:end])
     maxima = work[end + LANES :]
     with_places = places.shape[0] > 0
-    where = np.empty(FEW_TOGETHER * LANES if with_places else 0, np.int32)
+    where = np.empty(FEW_TOGETHER * CELLS_TOGETHER if with_places else 0, np.int32)
     biases = weights[(n + FEW_TOGETHER - 1) // FEW_TOGETHER * FEW_TOGETHER * q * q * channels :]
     for r in range(ints[CELLS] // across):
         for t in range(0, n, FEW_TOGETHER):
             together = min(FEW_TOGETHER, n - t)
-            for first in range(0, across, LANES):
+            for first in range(0, across, CELLS_TOGETHER):
                 # 1) the largest of some templates in a vector of cells
                 largest_in_cells(
                     work, 2 * r * row + first, row, plane, q, channels,
@@ -70,7 +71,7 @@ def few_maxima(
                 )  # fmt: skip
                 # 2) to where all templates of a cell are
                 to = (r * across + first) * n + t
-                cells = min(LANES, across - first)
+                cells = min(CELLS_TOGETHER, across - first)
                 _copy(maxima, out, to, cells, together, n)
                 if with_places:
                     _copy(where, places, to, cells, together, n)
@@ -92,6 +93,14 @@ def _copy(values: np.ndarray, out: np.ndarray, to: int, cells: int, together: in
             out[at + 1] = b
             out[at + 2] = c
             out[at + 3] = d
+        return
+    if together == 2 and FEW_TOGETHER == 2:
+        for i in range(cells):
+            a = values[2 * i]
+            b = values[2 * i + 1]
+            at = to + i * n
+            out[at] = a
+            out[at + 1] = b
         return
     for i in range(cells):
         for k in range(together):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
@@ -17,8 +18,11 @@ from visionshare.generators.emitter import (
     signature_of,
 )
 
-# Templates that are computed together: four sums each.
-FEW_TOGETHER = 4 if many_registers() else 1
+# Templates that are computed together, four sums each, and cells in a vector.
+FEW_TOGETHER, CELLS_TOGETHER = (4, LANES) if many_registers() else (2, LANES // 2)
+# Sides and channels of templates whose taps are written one by one: a loop over channels takes as
+# long as what it adds.
+_UNROLLED = [(3, 1), (3, 3), (5, 1)]
 
 
 @intrinsic
@@ -78,7 +82,7 @@ def largest_in_cells(
     line: Any,
     with_places: Any,
 ) -> Any:
-    """Write the maxima with 0 of ``FEW_TOGETHER`` templates in ``LANES`` cells of 2 · 2 places."""
+    """Write the maxima with 0 of some templates in ``CELLS_TOGETHER`` cells of 2 · 2 places."""
     # planes : ndarray of float32
     #     Of each channel a plane of the even columns, then one of the odd ones. The first cell is
     #     at ``at``, a line of pixels takes ``row`` floats.
@@ -109,44 +113,58 @@ def largest_in_cells(
         # 1) four sums of each template: of the upper two positions of a cell, of the lower two
         totals = []
         for j in range(FEW_TOGETHER):
-            begun = emit.repeated(emit.value_at(biases, index(j)), LANES)
+            begun = emit.repeated(emit.value_at(biases, index(j)), CELLS_TOGETHER)
             totals.append(emit.variables([begun] * 4))
-        with emit.range(index(0), q) as y:
-            upper = builder.mul(y, row)
-            with emit.range(index(0), q) as x:
-                columns = []
-                for column in (x, builder.add(x, index(1))):
-                    of_parity = builder.mul(builder.and_(column, index(1)), plane)
-                    columns.append(builder.add(of_parity, builder.lshr(column, index(1))))
-                tap = builder.mul(builder.add(builder.mul(y, q), x), channels)
+
+        def add_products(y: Any, x: Any, c: Any, tap: Any) -> None:
+            """Add the products of one tap of each template."""
+            begins = [
+                builder.add(builder.mul(builder.add(y, index(lower)), row), column_of(x, right))
+                for lower in (0, 1)
+                for right in (0, 1)
+            ]
+            of_channel = builder.mul(builder.shl(c, index(1)), plane)
+            values = [
+                emit.load(planes, builder.add(of_channel, begin), CELLS_TOGETHER)
+                for begin in begins
+            ]
+            for source, of_source in zip(sources, totals, strict=True):
+                factor = emit.repeated(emit.value_at(source, tap), CELLS_TOGETHER)
+                for value, place in zip(values, of_source, strict=True):
+                    builder.store(emit.add_product(factor, value, builder.load(place)), place)
+
+        def column_of(x: Any, right: int) -> Any:
+            """Return where a column of pixels is in its plane of even or odd columns."""
+            column = builder.add(x, index(right))
+            of_parity = builder.mul(builder.and_(column, index(1)), plane)
+            return builder.add(of_parity, builder.lshr(column, index(1)))
+
+        def add_all(side: int, n_channels: int) -> None:
+            for tap, (y, x, c) in enumerate(np.ndindex(side, side, n_channels)):
+                add_products(index(y), index(x), index(c), index(tap))
+
+        def add_in_loops() -> None:
+            with emit.range(index(0), q) as y, emit.range(index(0), q) as x:
+                first_tap = builder.mul(builder.add(builder.mul(y, q), x), channels)
                 with emit.range(index(0), channels) as c:
-                    of_channel = builder.mul(builder.shl(c, index(1)), plane)
-                    above = builder.add(of_channel, upper)
-                    begins = [above, builder.add(above, row)]
-                    values = [
-                        emit.load(planes, builder.add(begin, column), LANES)
-                        for begin in begins
-                        for column in columns
-                    ]
-                    for source, of_source in zip(sources, totals, strict=True):
-                        weight = emit.value_at(source, builder.add(tap, c))
-                        factor = emit.repeated(weight, LANES)
-                        for value, place in zip(values, of_source, strict=True):
-                            total = emit.add_product(factor, value, builder.load(place))
-                            builder.store(total, place)
+                    add_products(y, x, c, builder.add(first_tap, c))
+
+        emit.chosen_pair(q, channels, _UNROLLED, add_all, add_in_loops)
         # 2) the largest of the four
-        zero = emit.repeated(ir.Constant(FLOAT, 0), LANES)
-        nowhere = emit.repeated(ir.Constant(INT32, -1), LANES)
-        numbers = ir.Constant(ir.VectorType(INT32, LANES), list(range(0, 2 * LANES, 2)))
+        zero = emit.repeated(ir.Constant(FLOAT, 0), CELLS_TOGETHER)
+        nowhere = emit.repeated(ir.Constant(INT32, -1), CELLS_TOGETHER)
+        numbers = ir.Constant(
+            ir.VectorType(INT32, CELLS_TOGETHER), list(range(0, 2 * CELLS_TOGETHER, 2))
+        )
 
         def write(with_places: int, _: int) -> None:
             names = []
             if with_places:
-                steps = emit.repeated(builder.trunc(channels, INT32), LANES)
+                steps = emit.repeated(builder.trunc(channels, INT32), CELLS_TOGETHER)
                 cells = builder.mul(numbers, steps)
                 for begin in (name, builder.add(name, line)):
                     for number in (begin, builder.add(begin, channels)):
-                        here = emit.repeated(builder.trunc(number, INT32), LANES)
+                        here = emit.repeated(builder.trunc(number, INT32), CELLS_TOGETHER)
                         names.append(builder.add(cells, here))
             tops = []
             wheres = []

@@ -26,8 +26,12 @@ __all__ = [
     "LANES",
     "MOST_ROWS",
     "MOST_VECTORS",
+    "NARROW",
+    "NARROW_POSITIONS",
     "POSITIONS",
     "TEMPLATE_TILES",
+    "TRIPLE",
+    "TRIPLE_POSITIONS",
     "VECTOR_TILES",
     "WIDEST",
     "gather_rows",
@@ -39,13 +43,19 @@ __all__ = [
 
 # Templates, and positions, whose sums are in registers at once.
 WIDEST, POSITIONS = (32, 8) if many_registers() else (16, 6)
+# Where 16 templates fill two registers, three hold those that would fill one and a half pairs.
+TRIPLE, TRIPLE_POSITIONS = 24, 4
+# Templates that fill half a register or one: fewer sums than eight would wait for each other.
+NARROW, NARROW_POSITIONS = 8, 8
 # Rows, and vectors of a row, that are summed in registers at once.
 MOST_ROWS = 3
 MOST_VECTORS = 3
 
-_WIDTHS = [width for width in (4, 8, 16, 32) if width <= WIDEST]
+# Templates side by side, and the most positions that are computed at once.
+_MOST = {4: NARROW_POSITIONS, NARROW: NARROW_POSITIONS, 16: POSITIONS}
+_MOST |= {32: POSITIONS} if WIDEST == 32 else {TRIPLE: TRIPLE_POSITIONS}
 #: Positions, or templates, and lanes of vectors of one step, for templates side by side.
-TEMPLATE_TILES = [(n, width) for width in _WIDTHS for n in range(1, POSITIONS + 1)]
+TEMPLATE_TILES = [(n, width) for width, most in _MOST.items() for n in range(1, most + 1)]
 #: The same where images or positions lie side by side: fewer templates with more lanes.
 VECTOR_TILES = [
     (n, width)
@@ -103,7 +113,7 @@ def _sums_of_products(tiles: list[tuple[int, int]]) -> Any:
             sums = emit.data(kinds[15], arguments[15], arguments[16])
 
             def write(n: int, width: int) -> None:
-                lanes = min(width, LANES)
+                lanes = 8 if width == TRIPLE else min(width, LANES)
                 parts = [index(v) for v in range(0, width, lanes)]
                 totals = []
                 for j in range(n):
@@ -165,8 +175,8 @@ def largest(
     # sums : ndarray of float32
     #     As :func:`respond` writes them; those of the positions begin at ``first``.
     # first, n : int
-    # width : {4, 8, 16, 32}
-    #     At most ``WIDEST``.
+    # width : {4, 8, 16, 24, 32}
+    #     One of ``TEMPLATE_TILES``.
     # names : ndarray of int64
     #     What the positions are called, those of these from ``name`` on.
     # name : int
@@ -188,7 +198,7 @@ def largest(
         places = emit.data(kinds[7], arguments[7], arguments[8])
 
         def write(width: int, with_places: int) -> None:
-            lanes = min(width, LANES)
+            lanes = 8 if width == TRIPLE else min(width, LANES)
             vectors = [index(v) for v in range(0, width, lanes)]
             zero = emit.repeated(ir.Constant(FLOAT, 0), lanes)
             nowhere = emit.repeated(ir.Constant(INT32, -1), lanes)
@@ -209,7 +219,7 @@ def largest(
                 if with_places:
                     emit.store(builder.load(place), places, v)
 
-        cases = [(width, with_places) for width in _WIDTHS for with_places in (0, 1)]
+        cases = [(width, with_places) for width in _MOST for with_places in (0, 1)]
         emit.chosen_pair(arguments[3], arguments[9], cases, write)
         return context.get_dummy_value()
 

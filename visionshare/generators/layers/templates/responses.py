@@ -15,7 +15,11 @@ from numba import njit
 from visionshare.generators.emitter import uncounted
 from visionshare.generators.layers.templates.intrinsics import (
     LANES,
+    NARROW,
+    NARROW_POSITIONS,
     POSITIONS,
+    TRIPLE,
+    TRIPLE_POSITIONS,
     WIDEST,
     largest,
     respond,
@@ -101,9 +105,19 @@ def _group(left: int) -> int:
     """Return how many templates are computed side by side when ``left`` are left."""
     if WIDEST == 32 and left > 24:
         return 32
+    if WIDEST == 16 and left > 16 and 4 < left % 16 <= 8:
+        return TRIPLE
     if left > 8:
         return 16
     return 8 if left > 4 else 4
+
+
+@njit(cache=True, nogil=True)
+def _positions(width: int) -> int:
+    """Return at how many positions templates side by side are computed at once."""
+    if width == TRIPLE:
+        return TRIPLE_POSITIONS
+    return NARROW_POSITIONS if width <= NARROW else POSITIONS
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +168,7 @@ def sums_of(cells: Cells) -> np.ndarray:
         last = _cells_together(cells.firsts, first)
         most = max(most, cells.firsts[last] - cells.firsts[first])
         first = last
-    return aligned(most * WIDEST)
+    return aligned(most * max(WIDEST, TRIPLE))
 
 
 @njit(cache=True, nogil=True)
@@ -186,7 +200,8 @@ def cell_maxima(
             width = _group(taps.lanes - lane)
             # 1) responses, in blocks of positions as equal as they can be: few sums wait
             p = begin
-            for left in range((firsts[last] - begin + POSITIONS - 1) // POSITIONS, 0, -1):
+            most = _positions(width)
+            for left in range((firsts[last] - begin + most - 1) // most, 0, -1):
                 n = (firsts[last] - p + left - 1) // left
                 at = (p - begin) * width
                 respond(

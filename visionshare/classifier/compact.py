@@ -64,8 +64,7 @@ class CompactClassifier:
         Plain values that are saved with the classifier.
     exit_rule : ExitRule, optional
         Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`;
-        :class:`visionshare.classifier.EarlyExit` follows it, the classifier itself evaluates all
-        features.
+        :class:`visionshare.classifier.EarlyExit` follows it, the classifier evaluates all features.
     preprocessing : Preprocessing, optional
         How pictures become images of ``image_shape``, see
         :func:`visionshare.batch.pictures.read_picture`; they are stretched when omitted.
@@ -109,14 +108,13 @@ class CompactClassifier:
     answer: Rule | None = None
 
     def __post_init__(self) -> None:
-        metadata = dict(self.metadata or {})
         for name, value in (
             ("weights", _read_only(np.ascontiguousarray(self.weights, np.float32))),
             ("intercept", _read_only(np.ascontiguousarray(self.intercept, np.float32))),
             ("classes", _read_only(checked_classes(self.classes))),
             ("temperature", float(self.temperature)),
             ("path", tuple(self.path)),
-            ("metadata", metadata),
+            ("metadata", dict(self.metadata or {})),
             ("preprocessing", self.preprocessing or Preprocessing()),
         ):
             object.__setattr__(self, name, value)
@@ -248,12 +246,11 @@ class CompactClassifier:
         if are_bytes and images.shape[1:] == self._raster_shape and len(images) > 0:
             return np.asarray(images)
         shape = self.image_shape
-        size = self.picture_size
         images = as_array(images)
         if isinstance(images, np.ndarray) and images.shape == shape:
             images = images[None]
         fits = isinstance(images, np.ndarray) and images.shape[1:] == shape
-        if size is None or (fits and (isinstance(images, Rasters) or len(images) == 0)):
+        if self.picture_size is None or (fits and (isinstance(images, Rasters) or not len(images))):
             return np.asarray(images)
         if is_vectors(images):
             given = getattr(images, "shape", "vectors")
@@ -313,12 +310,15 @@ class CompactClassifier:
 
     def _sums(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return scores and, beside them, the sums of the rule's directions, (n, k + d)."""
-        starts = range(0, max(1, len(images)), _BATCH)
-        sums = np.concatenate([
-            self.family.weighted_sums(images[i : i + _BATCH], self.sum_weights, n_jobs)
-            for i in (starts if len(starts) == 1 else track(starts, "classifying"))
-        ])  # fmt: skip
-        sums[:, : len(self.classes)] += self.intercept
+        weights = self.sum_weights
+        if len(images) <= _BATCH:
+            sums = self.family.weighted_sums(images, weights, n_jobs)
+        else:
+            starts = track(range(0, len(images), _BATCH), "classifying")
+            parts = (images[start : start + _BATCH] for start in starts)
+            sums = np.concatenate([self.family.weighted_sums(p, weights, n_jobs) for p in parts])
+        scores = sums if weights is self.weights else sums[:, : len(self.classes)]
+        scores += self.intercept
         return finite_scores(sums, "images")
 
     @cached_property

@@ -35,7 +35,7 @@ default_role = "literal"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 DESCRIPTION = (
-    "Small, fast image classifiers from folders of pictures: from 4 KB of flash, without a GPU."
+    "Small, fast image classifiers from folders of pictures: from 2.5 KB of flash, without a GPU."
 )
 myst_html_meta = {
     "description lang=en": DESCRIPTION,

@@ -158,7 +158,7 @@ MICROSECONDS = _record("peers-deformed")["results"]["visionshare, mnist-quick, C
 @pytest.mark.parametrize(
     ("said", "value"),
     [
-        (r"from (\d+) KB of flash on a microcontroller", FLASH["mnist-4k, few bits"]),
+        (r"from ([\d.]+) KB of flash on a microcontroller", FLASH["mnist-2k, few bits"]),
         (r"(\d+) µs per image on a PC", MICROSECONDS[0]),
         (r"error in ([\d.]+) KB of flash", FLASH["mnist-6k, few bits"]),
         (r"`mnist-4k` has ([\d.]+) %", PIPELINES["mnist-4k"].error),

@@ -43,7 +43,8 @@ class Label(NamedTuple):
 
 
 LABELS = {
-    "mnist-4k, few bits": Label("mnist-4k", 0, -14, "middle", True),
+    "mnist-2k, few bits": Label("mnist-2k", -6, -14, ours=True),
+    "mnist-4k, few bits": Label("mnist-4k", 10, -6, ours=True),
     "mnist-6k, few bits": Label("mnist-6k", -6, 22, "end", True),
     "mnist-compact, int4": Label("mnist-compact, int4", -6, 22, "end", True),
     "BitNetMCU, CNN 64": Label("BitNetMCU", 4, -14),
@@ -54,12 +55,14 @@ LABELS = {
     "emlearn, 10 trees of 200 leaves": Label("10 trees"),
     "emlearn, 30 trees of 400 leaves": Label("30 trees", -12, 5, "end"),
 }
-JOINED = ("mnist-4k, few bits", "mnist-6k, few bits", "mnist-compact, int4")
+JOINED = (
+    "mnist-2k, few bits", "mnist-4k, few bits", "mnist-6k, few bits", "mnist-compact, int4"
+)  # fmt: skip
 
 
 def _across(kilobytes: float) -> float:
-    """Return where a size stands on the logarithmic axis from 3 to 250 KB."""
-    return round(70 + 555 * math.log(kilobytes / 3) / math.log(250 / 3), 1)
+    """Return where a size stands on the logarithmic axis from 2 to 250 KB."""
+    return round(70 + 555 * math.log(kilobytes / 2) / math.log(250 / 2), 1)
 
 
 def _up(error: float) -> float:

@@ -1,4 +1,4 @@
-"""Settings that must stand before scipy is imported, a server of S3, and short reports."""
+"""Settings that must stand before scipy is imported, a cluster, a server of S3, short reports."""
 
 import functools
 import gc
@@ -56,6 +56,16 @@ def pytest_collection(session):
     gc.enable()
     gc.freeze()
     return collected
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of two workers in processes of their own."""
+    pytest.importorskip("distributed", reason="needs the extra [dask]")
+    from visionshare.distributed import cluster_client
+
+    with cluster_client(workers=2) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from visionshare.batch import classify_files, extract_features
 from visionshare.batch.mapping import itself, map_here
 from visionshare.batch.scoring import score_images
 from visionshare.cli.main import main
-from visionshare.distributed import cluster_client
 from visionshare.distributed.mapping import ClusterMap
 from visionshare.distributed.worker_parts import Patience
 from visionshare.errors import ClusterError, DataError
@@ -27,12 +26,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )
 SIDE = 6
-
-
-@pytest.fixture(scope="module")
-def client():
-    with cluster_client(workers=2, jobs=2) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -11,22 +11,6 @@ from visionshare.errors import InputError, MemoryLimitError
 from visionshare.image_classifier.trials import Learned
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    """A client of two workers in processes of their own."""
-    distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            local_directory=str(tmp_path_factory.mktemp("workers")),
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def _results(model):
     return {name: column for name, column in model.search_results_.items() if name != "seconds"}
 

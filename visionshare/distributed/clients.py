@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,21 @@ _MEMORY_KEPT = {
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1
     )
 }
+
+# Importing these takes a worker 3 seconds. On Linux one process imports them and each worker is a
+# fork of it; on other systems forking after such imports is not safe.
+_FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
+_IMPORTED_ONCE = (
+    "cv2",
+    "distributed",
+    "h5py",
+    "numba",
+    "scipy.optimize",
+    "sklearn.linear_model",
+    "visionshare.search.exhaustive",
+    "visionshare.solvers",
+    "visionshare.store",
+)
 
 
 def check_cluster(workers: int | None, scheduler: str | None) -> None:
@@ -71,7 +87,7 @@ def cluster_client(
     if workers is not None:
         threads = max(1, jobs // workers)
         with (
-            dask.config.set(_LOST | _UNWATCHED | _MEMORY_KEPT),
+            dask.config.set(_LOST | _UNWATCHED | _MEMORY_KEPT | _start_of_workers()),
             LocalCluster(
                 n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
             ) as cluster,
@@ -89,3 +105,15 @@ def cluster_client(
         except TimeoutError as error:
             raise ClusterError(f"{scheduler}: no worker for {timeout:g} seconds") from error
         yield client
+
+
+def _start_of_workers() -> dict[str, str]:
+    """Return Dask's setting of how processes of workers start."""
+    if sys.platform != "linux":
+        return {}
+    from dask import config
+    from distributed.utils import get_mp_context
+
+    with config.set(_FORKED):
+        get_mp_context().set_forkserver_preload(list(_IMPORTED_ONCE))
+    return _FORKED

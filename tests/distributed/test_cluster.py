@@ -1,6 +1,9 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,3 +183,29 @@ def test_the_command_trains_on_processes(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "test error" in said
     assert "workers      1: tcp://" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no groups of processes")
+def test_ctrl_c_ends_command_and_workers_in_one_line(tmp_path):
+    options = ["--workers", "2", "--rounds", "60", "--out", str(tmp_path / "out")]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "visionshare", "train", "digits", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    # Ctrl-C goes to all processes of a terminal; the command waits until its workers stand.
+    while not list(tmp_path.glob("out*")):
+        assert running.poll() is None
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    # Python itself ends by the signal once it has given up its handlers: 130 in a shell.
+    assert running.returncode in (130, -signal.SIGINT)
+    assert said.splitlines()[-1] == "stopped; the same command with --resume resumes it"
+    assert "Traceback" not in said
+    # The workers end with it.
+    with pytest.raises(ProcessLookupError):
+        for _ in range(600):
+            os.killpg(running.pid, 0)
+            time.sleep(0.05)

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
+
+from visionshare.machine.interrupts import interrupts_held
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,7 +86,7 @@ def worker_processes(
     ]
     processes = WorkerProcesses([ours for ours, _ in pairs])
     try:
-        with _interrupts_held():
+        with interrupts_held():
             for process in started:
                 process.start()
         for _, theirs in pairs:
@@ -104,40 +105,6 @@ def worker_processes(
         for process in started:
             if process.pid is not None:
                 process.join()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let processes that start now not hear Ctrl-C; this one hears it when they have started."""
-    if threading.current_thread() is not threading.main_thread():
-        with _interrupts_blocked():
-            yield
-        return
-    heard = []
-    # Another thread may be given the signal, and then it would end a start halfway.
-    before = signal.signal(signal.SIGINT, lambda *_: heard.append(True))
-    try:
-        with _interrupts_blocked():
-            yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if heard:
-        signal.raise_signal(signal.SIGINT)
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C for this thread, and for processes that it starts, where systems can."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # When it starts, it lets all signals through again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from visionshare.errors import ClusterError, InputError
+from visionshare.machine.interrupts import interrupts_held
 
 # So long after a worker was lost Dask looks whether it is back, and otherwise takes its nanny away
 # for good. After the usual 15 seconds the look may fall into another restart.
@@ -23,20 +25,9 @@ _MEMORY_KEPT = {
     )
 }
 
-# Importing these takes a worker 3 seconds. On Linux one process imports them and each worker is a
-# fork of it; on other systems forking after such imports is not safe.
+# What workers import takes each 3 seconds. On Linux one process imports it and workers are forks of
+# that process; on other systems forking after such imports is not safe.
 _FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
-_IMPORTED_ONCE = (
-    "cv2",
-    "distributed",
-    "h5py",
-    "numba",
-    "scipy.optimize",
-    "sklearn.linear_model",
-    "visionshare.search.exhaustive",
-    "visionshare.solvers",
-    "visionshare.store",
-)
 
 
 def check_cluster(workers: int | None, scheduler: str | None) -> None:
@@ -86,13 +77,15 @@ def cluster_client(
         raise InputError("cluster", given, accepted) from None
     if workers is not None:
         threads = max(1, jobs // workers)
-        with (
-            dask.config.set(_LOST | _UNWATCHED | _MEMORY_KEPT | _start_of_workers()),
-            LocalCluster(
-                n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
-            ) as cluster,
-            Client(cluster, timeout=timeout) as client,
-        ):
+        settings = _LOST | _UNWATCHED | _MEMORY_KEPT | _start_of_workers()
+        with dask.config.set(settings), ExitStack() as opened, _quiet_after_interrupts():
+            # Half a cluster cannot be closed without errors.
+            with interrupts_held():
+                cluster = LocalCluster(
+                    n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
+                )
+                opened.enter_context(cluster)
+                client = opened.enter_context(Client(cluster, timeout=timeout))
             yield client
         return
     try:
@@ -115,5 +108,15 @@ def _start_of_workers() -> dict[str, str]:
     from distributed.utils import get_mp_context
 
     with config.set(_FORKED):
-        get_mp_context().set_forkserver_preload(list(_IMPORTED_ONCE))
+        get_mp_context().set_forkserver_preload(["visionshare.distributed.worker_start"])
     return _FORKED
+
+
+@contextmanager
+def _quiet_after_interrupts() -> Iterator[None]:
+    """Leave out what Dask logs of tasks that an interrupt ends."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        raise

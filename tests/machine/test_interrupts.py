@@ -11,11 +11,16 @@ from visionshare.machine.interrupts import interrupts_held
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block():
-    ended = False
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        signal.raise_signal(signal.SIGINT)
-        ended = True
-    assert ended
+    done = []
+
+    def interrupted_block():
+        with interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_block()
+    assert done
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -13,6 +13,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
@@ -171,7 +172,8 @@ def learning_curves(trainings: Mapping[str, Sequence[Sequence[float | None]]], k
         (line,) = axis.plot(number, shown, lw=1.6, label=name, marker=marker)
         if kind == "error" and not np.isnan(validation).all():
             axis.plot(number, 100 * validation, lw=1.2, ls="--", color=line.get_color())
-    axis.set_ylim(bottom=0)
+    axis.set(xlim=(0, None), ylim=(0, None))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if len(trainings) > 1:
         axis.legend(frameon=False)
     return axis

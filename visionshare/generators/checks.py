@@ -92,6 +92,16 @@ def check_dtype(dtype: str) -> None:
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1)."""
     images = np.asarray(images)
+    # Whoever classifies picture after picture waits for every step here.
+    if images.dtype != _BYTES or images.shape[1:] != shape:
+        images = _checked(images, shape)
+    if images.ndim == 2:
+        return images[:, None, :, None]
+    return images[..., None] if images.ndim == 3 else images
+
+
+def _checked(images: np.ndarray, shape: tuple[int, ...] | None) -> np.ndarray:
+    """Return images as bytes or float32, if they are images and of this shape."""
     if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
         given = f"{images.dtype} of shape {images.shape}"
         raise InputError("images", given, "numbers of shape (n, H, W), (n, H, W, C) or (n, p)")
@@ -102,9 +112,7 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
     if images.dtype != _BYTES:
         _check_values(images)
         images = images.astype(np.float32, copy=False)
-    if images.ndim == 2:
-        return images[:, None, :, None]
-    return images[..., None] if images.ndim == 3 else images
+    return images
 
 
 def _check_values(images: np.ndarray) -> None:

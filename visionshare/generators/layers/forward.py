@@ -18,6 +18,7 @@ from visionshare.machine.resources import run_blocks
 # Images of one call of a compiled chain.
 _AT_ONCE = 64
 _NOWHERE = np.empty((0, 0), np.int32)
+_BYTES = np.dtype(np.uint8)
 # What pixels are multiplied with.
 _OF_BYTES = np.float32(1 / 255)
 _OF_FLOATS = np.float32(1)
@@ -125,11 +126,13 @@ class Forward:
 
     def _apply(self, raster: np.ndarray, out: np.ndarray, places: np.ndarray, n_jobs: int) -> None:
         """Write the outputs (n, size); places too where there is room for them."""
-        values = np.ascontiguousarray(raster).reshape(len(raster), math.prod(raster.shape[1:]))
-        are_bytes = raster.dtype == np.uint8
-        for piece in self._pieces:
-            last = piece is self._pieces[-1]
-            to = out if last else np.empty((len(raster), piece.size), np.float32)
+        pieces = self._pieces
+        n, height, width, channels = raster.shape
+        values = np.ascontiguousarray(raster).reshape(n, height * width * channels)
+        are_bytes = raster.dtype == _BYTES
+        for piece in pieces:
+            last = piece is pieces[-1]
+            to = out if last else np.empty((n, piece.size), np.float32)
             if piece.run is not None:
                 unit = _OF_BYTES if are_bytes else _OF_FLOATS
                 _run_chain(piece, values, unit, to, places if last else _NOWHERE, n_jobs)

@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import signal
 
 # scikit-learn leaves one of its estimator checks out without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -56,6 +57,14 @@ def pytest_collection(session):
     gc.enable()
     gc.freeze()
     return collected
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts: tests may run where it is ignored, as what they start then would too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

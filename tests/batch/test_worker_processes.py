@@ -87,6 +87,7 @@ def test_a_process_that_cannot_begin_is_an_error(capfd):
     assert "no such number" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_they_start_is_heard(monkeypatch):
     process_type = multiprocessing.get_context("spawn").Process
     start, started = process_type.start, []
@@ -97,13 +98,9 @@ def test_ctrl_c_while_they_start_is_heard(monkeypatch):
         started.append(process)
 
     monkeypatch.setattr(process_type, "start", interrupted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), worker_processes(2) as processes:
-            processes.submit(math.sqrt, 4).result(60)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt), worker_processes(2) as processes:
+        processes.submit(math.sqrt, 4).result(60)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert len(started) == 2
     assert multiprocessing.active_children() == []

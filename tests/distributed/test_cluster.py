@@ -185,6 +185,7 @@ def test_the_command_trains_on_processes(tmp_path, capsys):
     assert "workers      1: tcp://" in said
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no groups of processes")
 def test_ctrl_c_ends_command_and_workers_in_one_line(tmp_path):
     options = ["--workers", "2", "--rounds", "60", "--out", str(tmp_path / "out")]

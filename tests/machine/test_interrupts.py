@@ -9,6 +9,8 @@ import pytest
 
 from visionshare.machine.interrupts import interrupts_held
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 
 def test_an_interrupt_waits_for_the_end_of_the_block():
     done = []

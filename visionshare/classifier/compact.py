@@ -318,7 +318,7 @@ class CompactClassifier:
             parts = (images[start : start + _BATCH] for start in starts)
             sums = np.concatenate([self.family.weighted_sums(p, weights, n_jobs) for p in parts])
         scores = sums if weights is self.weights else sums[:, : len(self.classes)]
-        scores += self.intercept[None]  # of one image twice as fast as without None
+        scores += self.intercept[None]  # one row plus one row: twice as fast for one image
         return finite_scores(sums, "images")
 
     @cached_property

@@ -25,8 +25,8 @@ _MEMORY_KEPT = {
     )
 }
 
-# What workers import takes each 3 seconds. On Linux one process imports it and workers are forks of
-# that process; on other systems forking after such imports is not safe.
+# Each worker would spend 3 seconds on imports. On Linux one process does the imports and every
+# worker is forked from it; on other systems forking after these imports is not safe.
 _FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
@@ -78,8 +78,11 @@ def cluster_client(
     if workers is not None:
         threads = max(1, jobs // workers)
         settings = _LOST | _UNWATCHED | _MEMORY_KEPT | _start_of_workers()
-        with dask.config.set(settings), ExitStack() as opened, _quiet_after_interrupts():
-            # Half a cluster cannot be closed without errors.
+        logger = logging.getLogger("distributed")
+        with dask.config.set(settings), ExitStack() as opened, _quiet_after_interrupts(logger):
+            # The last step of closing: Dask's messages are shown again.
+            opened.callback(logger.setLevel, logger.level)
+            # A cluster that has only half started cannot be closed without errors.
             with interrupts_held():
                 cluster = LocalCluster(
                     n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
@@ -101,7 +104,7 @@ def cluster_client(
 
 
 def _start_of_workers() -> dict[str, str]:
-    """Return Dask's setting of how processes of workers start."""
+    """Return Dask's setting for starting worker processes; on Linux from one fork server."""
     if sys.platform != "linux":
         return {}
     from dask import config
@@ -113,10 +116,10 @@ def _start_of_workers() -> dict[str, str]:
 
 
 @contextmanager
-def _quiet_after_interrupts() -> Iterator[None]:
-    """Leave out what Dask logs of tasks that an interrupt ends."""
+def _quiet_after_interrupts(logger: logging.Logger) -> Iterator[None]:
+    """Silence Dask's messages about tasks that an interrupt ends."""
     try:
         yield
     except KeyboardInterrupt:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+        logger.setLevel(logging.CRITICAL + 1)
         raise

@@ -1,4 +1,4 @@
-"""What the process imports that workers of this machine are forks of."""
+"""Modules that the fork server imports once for all workers on this machine."""
 
 # ruff: noqa: F401
 import cv2

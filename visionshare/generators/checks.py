@@ -92,7 +92,7 @@ def check_dtype(dtype: str) -> None:
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1)."""
     images = np.asarray(images)
-    # Whoever classifies picture after picture waits for every step here.
+    # Bytes of the expected shape need no other check: the common case, one image after another.
     if images.dtype != _BYTES or images.shape[1:] != shape:
         images = _checked(images, shape)
     if images.ndim == 2:

@@ -1,4 +1,4 @@
-"""Ctrl-C while processes start that one command starts for itself."""
+"""Ctrl-C while a command starts processes of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing import resource_tracker
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Let processes that start now not hear Ctrl-C; this one hears it when they have started."""
+    """Shield processes started in the block from Ctrl-C; this process hears it after the block."""
     if threading.current_thread() is not threading.main_thread():
         with _interrupts_blocked():
             yield
